@@ -1,0 +1,6 @@
+//! thermocline
+pub mod observation;
+pub mod request;
+pub mod streams;
+pub mod target;
+pub mod time;

@@ -1,0 +1,131 @@
+//! What a client saw of one request.
+
+use crate::request::{EndpointId, RequestId};
+use crate::time::{Duration, Time};
+
+/// How a request ended, as the client saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Answered to the last token.
+    Succeeded,
+    /// Refused by the server with this HTTP status (429, 503, 413).
+    Rejected {
+        /// The HTTP status.
+        status: u16,
+    },
+    /// The client gave up before the first token came.
+    TimedOut,
+    /// The connection broke or the server reported an error after accepting the request.
+    Failed,
+}
+
+/// One request from the client's side: four instants and an outcome.
+///
+/// Invariant, held by [`Observation::new`]: `due <= sent <= first_token <= end`, and a success has a first token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Observation {
+    id: RequestId,
+    endpoint: EndpointId,
+    due: Time,
+    sent: Time,
+    first_token: Option<Time>,
+    end: Time,
+    output_tokens: u32,
+    outcome: Outcome,
+}
+
+impl Observation {
+    /// An observation of the request `id`.
+    ///
+    /// # Panics
+    /// If the instants are out of order, or a success lacks a first token.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one argument a field, checked together"
+    )]
+    pub fn new(
+        id: RequestId,
+        endpoint: EndpointId,
+        due: Time,
+        sent: Time,
+        first_token: Option<Time>,
+        end: Time,
+        output_tokens: u32,
+        outcome: Outcome,
+    ) -> Self {
+        let first = first_token.unwrap_or(sent);
+        assert!(
+            due <= sent && sent <= first && first <= end,
+            "instants out of order: {due}, {sent}, {first}, {end}"
+        );
+        assert!(
+            outcome != Outcome::Succeeded || first_token.is_some(),
+            "a success without a first token"
+        );
+        Self {
+            id,
+            endpoint,
+            due,
+            sent,
+            first_token,
+            end,
+            output_tokens,
+            outcome,
+        }
+    }
+
+    /// The request's name.
+    pub fn id(&self) -> RequestId {
+        self.id
+    }
+
+    /// Where it went.
+    pub fn endpoint(&self) -> EndpointId {
+        self.endpoint
+    }
+
+    /// When the plan wanted it sent.
+    pub fn due(&self) -> Time {
+        self.due
+    }
+
+    /// When it was sent.
+    pub fn sent(&self) -> Time {
+        self.sent
+    }
+
+    /// When its first token arrived, if one did.
+    pub fn first_token(&self) -> Option<Time> {
+        self.first_token
+    }
+
+    /// When the client was done with it.
+    pub fn end(&self) -> Time {
+        self.end
+    }
+
+    /// Tokens received.
+    pub fn output_tokens(&self) -> u32 {
+        self.output_tokens
+    }
+
+    /// How it ended.
+    pub fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    /// Whether it was answered in full.
+    pub fn succeeded(&self) -> bool {
+        self.outcome == Outcome::Succeeded
+    }
+
+    /// Time to first token, from when the request was due: waiting at the client's own gate counts.
+    pub fn ttft(&self) -> Option<Duration> {
+        self.first_token.map(|first| first.since(self.due))
+    }
+
+    /// Time to the end, from when the request was due.
+    pub fn latency(&self) -> Duration {
+        self.end.since(self.due)
+    }
+}

@@ -1,0 +1,184 @@
+//! Instants and spans in integer nanoseconds.
+//!
+//! A [`Time`] is an instant on the run's own clock, a [`Duration`] a span. Both are `u64` nanoseconds (584 years), so equal
+//! instants are exactly equal, ordering is total and sums do not drift. A real number of seconds is rounded once, when it
+//! becomes a span; nothing else rounds.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Mul, Sub};
+
+/// Nanoseconds in a second.
+const NANOS: u64 = 1_000_000_000;
+
+/// An instant: nanoseconds since the run's origin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(u64);
+
+/// A span of time in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Duration(u64);
+
+impl Time {
+    /// The run's origin.
+    pub const ZERO: Self = Self(0);
+    /// Later than every event.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// The instant `nanos` nanoseconds after the origin.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// The instant `seconds` after the origin, rounded to the nearest nanosecond.
+    pub fn from_secs(seconds: f64) -> Self {
+        Self(Duration::from_secs(seconds).0)
+    }
+
+    /// Nanoseconds since the origin.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the origin [s].
+    pub fn as_secs(self) -> f64 {
+        self.0 as f64 / NANOS as f64
+    }
+
+    /// The span from `earlier` to this instant.
+    ///
+    /// # Panics
+    /// If `earlier` is later: time never runs backwards in a run.
+    pub fn since(self, earlier: Self) -> Duration {
+        assert!(earlier <= self, "{earlier} is after {self}");
+        Duration(self.0 - earlier.0)
+    }
+
+    /// The span from `earlier` to this instant, or zero when `earlier` is later.
+    pub fn saturating_since(self, earlier: Self) -> Duration {
+        Duration(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Duration {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// Longer than every run.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// A span of `nanos` nanoseconds.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// A span of `seconds`, rounded to the nearest nanosecond. Negative values give zero, values past 584 years the maximum.
+    ///
+    /// # Panics
+    /// If `seconds` is not a number.
+    pub fn from_secs(seconds: f64) -> Self {
+        assert!(!seconds.is_nan(), "a span of NaN seconds");
+        Self((seconds * NANOS as f64).round() as u64)
+    }
+
+    /// Nanoseconds in the span.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds in the span [s].
+    pub fn as_secs(self) -> f64 {
+        self.0 as f64 / NANOS as f64
+    }
+
+    /// The span less `other`, or zero.
+    #[must_use]
+    pub fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Self;
+    /// Saturates at [`Time::MAX`].
+    fn add(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(span.0))
+    }
+}
+
+impl AddAssign<Duration> for Time {
+    fn add_assign(&mut self, span: Duration) {
+        *self = *self + span;
+    }
+}
+
+impl Add for Duration {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Duration {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Duration {
+    type Output = Self;
+    /// # Panics
+    /// If `other` is longer.
+    fn sub(self, other: Self) -> Self {
+        assert!(other <= self, "{other} is longer than {self}");
+        Self(self.0 - other.0)
+    }
+}
+
+impl Mul<u64> for Duration {
+    type Output = Self;
+    fn mul(self, count: u64) -> Self {
+        Self(self.0.saturating_mul(count))
+    }
+}
+
+impl std::iter::Sum for Duration {
+    fn sum<I: Iterator<Item = Self>>(spans: I) -> Self {
+        spans.fold(Self::ZERO, |total, span| total + span)
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} s", self.as_secs())
+    }
+}
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} s", self.as_secs())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_round_to_the_nearest_nanosecond() {
+        assert_eq!(Duration::from_secs(0.1).as_nanos(), 100_000_000);
+        assert_eq!(Duration::from_secs(1.000_000_000_4).as_nanos(), NANOS);
+        assert_eq!(Duration::from_secs(-1.0), Duration::ZERO);
+        assert_eq!(Duration::from_secs(f64::INFINITY), Duration::MAX);
+    }
+
+    #[test]
+    fn sums_saturate_instead_of_wrapping() {
+        assert_eq!(Time::MAX + Duration::from_secs(1.0), Time::MAX);
+        assert_eq!(Duration::MAX + Duration::from_secs(1.0), Duration::MAX);
+    }
+
+    #[test]
+    #[should_panic(expected = "is after")]
+    fn since_refuses_to_run_backwards() {
+        let _ = Time::ZERO.since(Time::from_secs(1.0));
+    }
+}
