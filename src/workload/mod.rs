@@ -1,0 +1,7 @@
+//! Demand: when requests come and how long they are.
+
+pub mod arrivals;
+pub mod curve;
+
+pub use arrivals::{ArrivalProcess, Arrivals, Pattern};
+pub use curve::Curve;
