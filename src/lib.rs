@@ -1,4 +1,5 @@
 //! thermocline
+pub mod batching;
 pub mod observation;
 pub mod request;
 pub mod streams;
