@@ -1,6 +1,8 @@
 //! thermocline
+pub mod batching;
 pub mod calendar;
 pub mod distribution;
+pub mod fleet;
 pub mod observation;
 pub mod request;
 pub mod streams;

@@ -1,0 +1,208 @@
+//! How a replica works through the requests it holds: slots, continuous batching, static batching.
+//!
+//! An [`Executor`] is a small state machine without a clock or a calendar of its own. Its owner hands over jobs
+//! ([`Executor::push`]), calls [`Executor::run`] at exactly [`Executor::wake_at`], and reads what happened from the
+//! [`Step`]s that each call appends.
+//!
+//! **The protocol of one instant.** A batch's members are fixed by a call of `run`, not by `push`: a job pushed to an idle
+//! replica makes `wake_at` equal to now, so that all jobs handed over at one instant start together; and a boundary at which
+//! a job left is run in two calls at the same instant, so that its owner can fill the freed place in between. The owner
+//! therefore does, after every call: read the steps, push queued jobs while [`Executor::has_room`], ask `wake_at` again. If
+//! it says now, either call `run` at once or let the calendar do it after the other events of this instant. A job pushed
+//! after the batch of this instant has been fixed joins at the next boundary.
+//!
+//! **Promises.** Every job pushed ends in exactly one of `Finished`, `Dropped`, a `cancel`, or the list that `fail` returns;
+//! `Joined <= FirstToken <= Finished`; no step mentions a key after its end, so the owner may use the key again at once,
+//! even if the replica still works on a cancelled job until its boundary.
+
+mod iteration_time;
+mod slots;
+mod waiting;
+
+pub use iteration_time::{Coefficients, Cost, IterationCost, StatedCost};
+pub use slots::Slots;
+
+use crate::time::{Duration, Time};
+
+/// One request as a replica sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The owner's name for it; unique among the jobs a replica holds.
+    pub key: u32,
+    /// Length of the prompt [tokens].
+    pub prompt_tokens: u32,
+    /// How much of the prompt the prefix cache spares [tokens], at most `prompt_tokens`.
+    pub cached_tokens: u32,
+    /// Length of the answer [tokens], at least one.
+    pub output_tokens: u32,
+    /// Higher goes first; equal priorities stay in order of hand-over.
+    pub priority: u8,
+    /// Stated time to the first token once started; used by slots and by static batching with stated times.
+    pub prefill: Duration,
+    /// Stated time from the first token to the last; used like `prefill`.
+    pub decode: Duration,
+}
+
+/// What a replica did with a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Work on it began. Comes again after a preemption.
+    Joined {
+        /// The job.
+        key: u32,
+        /// When.
+        at: Time,
+    },
+    /// Its first token leaves the replica. Comes once.
+    FirstToken {
+        /// The job.
+        key: u32,
+        /// When: possibly after the call that said so, because the end of an iteration is certain once it begins. Void if
+        /// the job is cancelled or the replica fails before.
+        at: Time,
+        /// Time spent computing its own prompt, without waiting and without others' work.
+        prefill: Duration,
+    },
+    /// Its last token left the replica, which no longer holds it.
+    Finished {
+        /// The job.
+        key: u32,
+        /// When: the instant of the call.
+        at: Time,
+    },
+    /// It lost its KV blocks and waits at the replica to be computed again.
+    Preempted {
+        /// The job.
+        key: u32,
+        /// When: the instant of the call.
+        at: Time,
+    },
+    /// It can never fit on this replica, which does not hold it.
+    Dropped {
+        /// The job.
+        key: u32,
+        /// When: the instant of the call.
+        at: Time,
+    },
+}
+
+/// How a deployment's replicas execute; already valid.
+#[derive(Clone, Debug)]
+pub enum Config {
+    /// Independent places with stated service times.
+    Slots {
+        /// Number of places, at least one.
+        slots: u32,
+    },
+}
+
+/// Totals since a replica began, for conservation checks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Passes over the batch. Slots have none.
+    pub iterations: u64,
+    /// Runs of iterations that were advanced in one event.
+    pub segments: u64,
+    /// Output tokens produced, up to the last boundary. Equals `finished_tokens` plus `abandoned_tokens` plus those of jobs
+    /// still held.
+    pub output_tokens: u64,
+    /// Output tokens of finished jobs.
+    pub finished_tokens: u64,
+    /// Output tokens of jobs that were cancelled or died with the replica.
+    pub abandoned_tokens: u64,
+    /// Prompt tokens computed, recomputation included.
+    pub prefill_tokens: u64,
+    /// Jobs that lost their KV blocks.
+    pub preemptions: u64,
+    /// Jobs finished.
+    pub finished: u64,
+}
+
+/// The work of one replica.
+#[derive(Clone, Debug)]
+pub enum Executor {
+    /// See [`Slots`].
+    Slots(Slots),
+}
+
+impl Executor {
+    /// An idle replica.
+    pub fn new(config: &Config) -> Self {
+        match config {
+            Config::Slots { slots } => Self::Slots(Slots::new(*slots)),
+        }
+    }
+
+    /// Whether an empty replica could serve `job` at all. `push` drops a job that could not.
+    pub fn can_ever_fit(config: &Config, _job: &Job) -> bool {
+        match config {
+            Config::Slots { .. } => true,
+        }
+    }
+
+    /// Whether `job` would start at the next boundary if handed over now. Always true of an idle replica that could ever
+    /// serve the job. A job pushed without room is not lost: it waits at the replica.
+    pub fn has_room(&self, _job: &Job) -> bool {
+        match self {
+            Self::Slots(slots) => slots.has_room(),
+        }
+    }
+
+    /// Hands `job` over.
+    pub fn push(&mut self, now: Time, job: Job, steps: &mut Vec<Step>) {
+        match self {
+            Self::Slots(slots) => slots.push(now, job, steps),
+        }
+    }
+
+    /// When `run` must be called next; `None` when there is nothing to do. May move with every call.
+    pub fn wake_at(&self) -> Option<Time> {
+        match self {
+            Self::Slots(slots) => slots.wake_at(),
+        }
+    }
+
+    /// Does what is due. `now` must be `wake_at`.
+    pub fn run(&mut self, now: Time, steps: &mut Vec<Step>) {
+        debug_assert_eq!(self.wake_at(), Some(now), "run at another time");
+        match self {
+            Self::Slots(slots) => slots.run(now, steps),
+        }
+    }
+
+    /// Forgets the job called `key`: its client left. A slot is free at once; in a batch the work stops at the next
+    /// boundary. Nothing happens if no such job is held.
+    pub fn cancel(&mut self, now: Time, key: u32, steps: &mut Vec<Step>) {
+        match self {
+            Self::Slots(slots) => slots.cancel(now, key, steps),
+        }
+    }
+
+    /// The replica died: forgets everything and returns the keys of all jobs it held, in a fixed order.
+    pub fn fail(&mut self) -> Vec<u32> {
+        match self {
+            Self::Slots(slots) => slots.fail(),
+        }
+    }
+
+    /// Number of jobs held, waiting or running; not those cancelled.
+    pub fn outstanding(&self) -> usize {
+        match self {
+            Self::Slots(slots) => slots.outstanding(),
+        }
+    }
+
+    /// Whether nothing runs and nothing waits. A cancelled job keeps a batch busy until its boundary.
+    pub fn is_idle(&self) -> bool {
+        match self {
+            Self::Slots(slots) => slots.outstanding() == 0,
+        }
+    }
+
+    /// Totals so far.
+    pub fn counters(&self) -> Counters {
+        match self {
+            Self::Slots(slots) => slots.counters(),
+        }
+    }
+}
