@@ -1,0 +1,104 @@
+//! The hold queue: first come, first served within a priority, higher priorities first, never longer than its limit.
+
+use std::collections::VecDeque;
+
+/// Requests that wait for a replica.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HoldQueue {
+    waiting: VecDeque<Waiting>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    key: u32,
+    priority: u8,
+}
+
+/// What became of a request offered to a queue with a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admitted {
+    /// It waits.
+    Held,
+    /// It waits; the newest of the lowest priority gave way.
+    Displaced(u32),
+    /// The queue is full of its equals or betters.
+    Refused,
+}
+
+impl HoldQueue {
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Offers a request to a queue of at most `limit`.
+    pub(super) fn offer(&mut self, key: u32, priority: u8, limit: u32) -> Admitted {
+        if self.waiting.len() < limit as usize {
+            self.insert(key, priority);
+            return Admitted::Held;
+        }
+        match self.waiting.back() {
+            Some(last) if last.priority < priority => {
+                let displaced = last.key;
+                self.waiting.pop_back();
+                self.insert(key, priority);
+                Admitted::Displaced(displaced)
+            }
+            _ => Admitted::Refused,
+        }
+    }
+
+    /// Puts a request behind the last of its priority.
+    pub(super) fn insert(&mut self, key: u32, priority: u8) {
+        let behind = self
+            .waiting
+            .iter()
+            .rposition(|other| other.priority >= priority)
+            .map_or(0, |index| index + 1);
+        self.waiting.insert(behind, Waiting { key, priority });
+    }
+
+    /// The next request.
+    pub(super) fn head(&self) -> Option<u32> {
+        self.waiting.front().map(|waiting| waiting.key)
+    }
+
+    /// Takes the next request.
+    pub(super) fn pop(&mut self) -> Option<u32> {
+        self.waiting.pop_front().map(|waiting| waiting.key)
+    }
+
+    /// Takes out a request that left; whether it was there.
+    pub(super) fn remove(&mut self, key: u32) -> bool {
+        let index = self.waiting.iter().position(|waiting| waiting.key == key);
+        index.is_some_and(|index| self.waiting.remove(index).is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equals_wait_in_order_and_betters_go_first() {
+        let mut queue = HoldQueue::default();
+        for (key, priority) in [(1, 0), (2, 0), (3, 5), (4, 5), (5, 0)] {
+            assert_eq!(queue.offer(key, priority, 10), Admitted::Held);
+        }
+        let order: Vec<u32> = std::iter::from_fn(|| queue.pop()).collect();
+        assert_eq!(order, [3, 4, 1, 2, 5]);
+    }
+
+    #[test]
+    fn a_full_queue_gives_up_its_newest_lowest_and_never_grows() {
+        let mut queue = HoldQueue::default();
+        queue.offer(1, 0, 2);
+        queue.offer(2, 0, 2);
+        assert_eq!(queue.offer(3, 0, 2), Admitted::Refused);
+        assert_eq!(queue.offer(4, 1, 2), Admitted::Displaced(2));
+        assert_eq!((queue.len(), queue.head()), (2, Some(4)));
+    }
+}

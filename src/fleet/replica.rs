@@ -1,0 +1,115 @@
+//! A replica's life: provisioning, loading, warming, ready, draining, stopped.
+
+use super::cold_start::StartPhase;
+use crate::batching::Executor;
+use crate::time::Time;
+use std::collections::VecDeque;
+
+/// A stage of a replica's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Waiting for a GPU, a node, the image, the engine's process.
+    Provisioning,
+    /// Fetching weights.
+    Loading,
+    /// Compiling, capturing graphs, first inference.
+    Warming,
+    /// Serving.
+    Ready,
+    /// Finishing what it has, taking nothing new.
+    Draining,
+    /// Gone.
+    Stopped,
+}
+
+impl Stage {
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Provisioning => "provisioning",
+            Self::Loading => "loading",
+            Self::Warming => "warming",
+            Self::Ready => "ready",
+            Self::Draining => "draining",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// Whether it is on its way to ready.
+    pub fn is_starting(self) -> bool {
+        self < Self::Ready
+    }
+
+    /// Whether a replica may go from this stage to `next`.
+    fn may_become(self, next: Self) -> bool {
+        match self {
+            // A start may skip stages that have no phase, and be given up at any time.
+            Self::Provisioning | Self::Loading | Self::Warming => {
+                (next > self && next <= Self::Ready) || next == Self::Stopped
+            }
+            Self::Ready => next == Self::Draining || next == Self::Stopped,
+            Self::Draining => next == Self::Stopped,
+            Self::Stopped => false,
+        }
+    }
+}
+
+/// One model server.
+#[derive(Debug)]
+pub(super) struct Replica {
+    /// Names it in results; never used twice.
+    pub(super) serial: u32,
+    pub(super) deployment: u32,
+    /// Voids its events when the place is used again.
+    pub(super) generation: u32,
+    pub(super) stage: Stage,
+    pub(super) placement: u8,
+    /// Which start plan it runs: a rung, or past them remote storage.
+    pub(super) rung: usize,
+    pub(super) holds_gpus: bool,
+    pub(super) next_phase: usize,
+    /// The phases run so far and when each began.
+    pub(super) phases: Vec<(StartPhase, Time)>,
+    pub(super) ready_at: Time,
+    pub(super) executor: Executor,
+    /// Its own queue, where the router fills one.
+    pub(super) queue: VecDeque<u32>,
+    /// The executor's pending event.
+    pub(super) wake_at: Option<Time>,
+    pub(super) wake_generation: u32,
+    pub(super) idle_since: Time,
+    /// When it expires and when it is evicted, if it stays idle.
+    pub(super) expires_at: Time,
+    pub(super) evicted_at: Time,
+    /// When its keep-alive was over and the warm pool kept it.
+    pub(super) kept_since: Option<Time>,
+    /// The pending idle event, if any: one a replica, pushed back while it is used.
+    pub(super) idle_event: Option<Time>,
+    /// Since when its present state is unaccounted.
+    pub(super) accounted: Time,
+}
+
+impl Replica {
+    /// Moves on in life.
+    ///
+    /// # Panics
+    /// If a replica cannot become that.
+    pub(super) fn become_stage(&mut self, next: Stage) {
+        assert!(
+            self.stage.may_become(next),
+            "a replica cannot go from {:?} to {next:?}",
+            self.stage
+        );
+        self.stage = next;
+    }
+
+    /// Requests it holds, waiting or running.
+    pub(super) fn outstanding(&self) -> usize {
+        self.executor.outstanding() + self.queue.len()
+    }
+
+    /// Whether it is ready and has nothing to do.
+    pub(super) fn is_idle(&self) -> bool {
+        self.stage == Stage::Ready && self.outstanding() == 0
+    }
+}

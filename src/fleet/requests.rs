@@ -1,0 +1,719 @@
+//! A request's way through the fleet: arrival, waiting, service, end.
+
+use super::admission::Admitted;
+use super::config::Router;
+use super::event::Event;
+use super::probe::{Origin, Parts, Probe, RequestTrace};
+use super::{Fleet, Stage};
+use crate::batching::{Executor, Job, Step};
+use crate::observation::{Observation, Outcome};
+use crate::request::{EndpointId, Request, RequestId};
+use crate::target::Target;
+use crate::time::{Duration, Time};
+
+/// A request in the fleet.
+#[derive(Debug)]
+pub(super) struct Record {
+    /// Voids its events when the place is used again.
+    generation: u32,
+    origin: Origin,
+    deployment: u32,
+    wakes: bool,
+    due: Time,
+    sent: Time,
+    arrived: Time,
+    /// The way to the client.
+    downlink: Duration,
+    timeout: Option<Duration>,
+    pub(super) job: Job,
+    place: Place,
+    /// Serial number of the next replica to be born when it arrived.
+    unborn: u32,
+    /// Starts so far when it arrived, and whether one was under way.
+    starts_before: u64,
+    start_under_way: bool,
+    admitted: Time,
+    joined: Option<Time>,
+    first_token: Option<Time>,
+    cold: bool,
+    served_by: Option<(u32, u8)>,
+    parts: Parts,
+    observation: Option<Observation>,
+}
+
+/// Where a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// On its way to the fleet.
+    Underway,
+    /// In the deployment's hold queue.
+    Held,
+    /// In this replica's own queue.
+    Queued(u32),
+    /// With this replica's executor.
+    Running(u32),
+    /// Over; a benchmark's client has yet to learn how.
+    Ended,
+}
+
+impl<P: Probe> Fleet<P> {
+    fn record(&mut self, request: u32) -> &mut Record {
+        &mut self.records[request as usize]
+    }
+
+    fn new_record(&mut self, record: Record) -> u32 {
+        if let Some(place) = self.free_records.pop() {
+            let generation = self.records[place as usize].generation;
+            self.records[place as usize] = Record {
+                generation,
+                ..record
+            };
+            self.records[place as usize].job.key = place;
+            return place;
+        }
+        let place = self.records.len() as u32;
+        self.records.push(record);
+        self.records[place as usize].job.key = place;
+        place
+    }
+
+    fn free_record(&mut self, request: u32) {
+        let record = self.record(request);
+        record.generation = record.generation.wrapping_add(1);
+        self.free_records.push(request);
+    }
+
+    /// Takes a request from the benchmark's client and sends it on its way.
+    pub(super) fn submit_benchmark(&mut self, request: Request) {
+        let now = self.now();
+        let deployment = request.endpoint.0;
+        let network = self.network.clone();
+        let stream = &mut self.deployment(deployment).draws.network;
+        let rtt = network.rtt.sample(stream);
+        let handshakes = if network.new_connection {
+            2.0 * rtt
+        } else {
+            0.0
+        };
+        let uplink = Duration::from_secs(handshakes + rtt / 2.0 + network.gateway.sample(stream));
+        let downlink = Duration::from_secs(rtt / 2.0);
+        let job = self.benchmark_job(deployment, &request);
+        let key = self.new_record(Record {
+            due: request.due,
+            downlink,
+            timeout: request.timeout,
+            parts: Parts {
+                network: uplink + downlink,
+                ..Parts::default()
+            },
+            ..Record::fresh(Origin::Benchmark(request.id), deployment, true, now, job)
+        });
+        self.schedule(now + uplink, Event::Probe { request: key });
+        if let Some(timeout) = request.timeout {
+            self.schedule_client_timeout(key, now + timeout);
+        }
+    }
+
+    fn benchmark_job(&mut self, deployment: u32, request: &Request) -> Job {
+        let deployment = self.deployment(deployment);
+        let config = &deployment.config;
+        Job {
+            key: 0,
+            prompt_tokens: request.prompt_tokens,
+            cached_tokens: cached(request.prompt_tokens, config.cached_share),
+            output_tokens: request.output_tokens,
+            priority: 0,
+            prefill: Duration::from_secs(config.prefill.sample(&mut deployment.draws.benchmark)),
+            decode: Duration::from_secs(config.decode.sample(&mut deployment.draws.benchmark)),
+        }
+    }
+
+    pub(super) fn schedule_arrival(&mut self, deployment: u32, stream: u32) {
+        let next = self.deployment(deployment).streams[stream as usize]
+            .arrivals
+            .next();
+        if let Some(at) = next {
+            self.schedule(at, Event::Arrival { deployment, stream });
+        }
+    }
+
+    /// Another user's request arrives; the next one is put on the calendar.
+    pub(super) fn arrival(&mut self, deployment: u32, stream: u32) {
+        let now = self.now();
+        let own = &mut self.deployments[deployment as usize];
+        let config = &own.config.traffic[stream as usize];
+        let traffic = &mut own.streams[stream as usize];
+        let prompt_tokens = tokens(config.prompt_tokens.sample(&mut traffic.lengths));
+        let job = Job {
+            key: 0,
+            prompt_tokens,
+            cached_tokens: cached(prompt_tokens, config.cached_share),
+            output_tokens: tokens(config.output_tokens.sample(&mut traffic.lengths)),
+            priority: config.priority,
+            prefill: Duration::from_secs(own.config.prefill.sample(&mut traffic.service)),
+            decode: Duration::from_secs(own.config.decode.sample(&mut traffic.service)),
+        };
+        let (wakes, timeout) = (config.wakes, config.timeout);
+        let record = Record {
+            timeout,
+            ..Record::fresh(Origin::Traffic(stream), deployment, wakes, now, job)
+        };
+        let key = self.new_record(record);
+        if let Some(timeout) = timeout {
+            self.schedule_client_timeout(key, now + timeout);
+        }
+        self.schedule_arrival(deployment, stream);
+        self.arrived(key);
+    }
+
+    fn schedule_client_timeout(&mut self, request: u32, at: Time) {
+        let generation = self.record(request).generation;
+        self.schedule(
+            at,
+            Event::ClientTimeout {
+                request,
+                generation,
+            },
+        );
+    }
+
+    /// A request is at the fleet's door.
+    pub(super) fn arrived(&mut self, request: u32) {
+        let now = self.now();
+        let unborn = self.next_serial;
+        let (deployment, wakes) = (self.record(request).deployment, self.record(request).wakes);
+        let own = &self.deployments[deployment as usize];
+        let (starts_before, start_under_way) = (own.ledger.cold_starts(), own.starting > 0);
+        let record = self.record(request);
+        if record.place == Place::Ended {
+            // The client gave up before its request got here.
+            return;
+        }
+        record.arrived = now;
+        record.unborn = unborn;
+        (record.starts_before, record.start_under_way) = (starts_before, start_under_way);
+        let own = self.deployment(deployment);
+        own.change_in_system(now, wakes, 1);
+        own.ledger.arrived += 1;
+        if let Some(windows) = &mut own.windows
+            && wakes
+        {
+            windows.arrived();
+        }
+        self.receive(request, deployment, wakes);
+    }
+
+    /// Serves a request, lets it wait, or refuses it; starts replicas if it may.
+    fn receive(&mut self, request: u32, deployment: u32, wakes: bool) {
+        let job = self.record(request).job;
+        let own = &self.deployments[deployment as usize];
+        let fits = own
+            .config
+            .placements
+            .iter()
+            .any(|place| Executor::can_ever_fit(&place.batching, &job));
+        let is_asleep = own.ready == 0;
+        if !fits {
+            self.refuse(request, Refusal::CannotFit);
+        } else if is_asleep && !own.config.admission.hold_while_cold && wakes {
+            // The refused request still wakes the model, like a 503 from an endpoint that initialises.
+            self.scale(deployment);
+            self.refuse(request, Refusal::Cold);
+        } else if is_asleep && own.starting == 0 && !wakes {
+            self.refuse(request, Refusal::Cold);
+        } else {
+            self.route(request);
+            self.scale(deployment);
+        }
+    }
+
+    /// Gives a request to a replica, to a replica's queue, or to the hold queue.
+    fn route(&mut self, request: u32) {
+        let deployment = self.record(request).deployment;
+        let own = &self.deployments[deployment as usize];
+        if own.config.router == Router::SharedQueue || own.ready == 0 {
+            self.hold(request);
+            self.pull(deployment);
+            return;
+        }
+        let replica = self.choose_queue(deployment);
+        let limit = self.deployments[deployment as usize]
+            .config
+            .admission
+            .queue_limit as usize;
+        if self.replica(replica).queue.len() >= limit && !self.has_room(replica, request) {
+            self.refuse(request, Refusal::Queue);
+            return;
+        }
+        self.replica(replica).queue.push_back(request);
+        self.record(request).place = Place::Queued(replica);
+        self.start_queue_timer(request);
+        self.feed(replica);
+    }
+
+    /// Puts a request into the hold queue, if the queue takes it. One that can be served at once passes through.
+    fn hold(&mut self, request: u32) {
+        let (deployment, priority) = (
+            self.record(request).deployment,
+            self.record(request).job.priority,
+        );
+        let passes = self.deployments[deployment as usize].held.is_empty()
+            && self.choose_free(deployment, request).is_some();
+        let own = self.deployment(deployment);
+        let limit = if passes {
+            u32::MAX
+        } else {
+            own.config.admission.queue_limit
+        };
+        match own.held.offer(request, priority, limit) {
+            Admitted::Held => {}
+            Admitted::Displaced(other) => {
+                self.record(other).place = Place::Underway;
+                self.refuse(other, Refusal::Queue);
+            }
+            Admitted::Refused => return self.refuse(request, Refusal::Queue),
+        }
+        self.record(request).place = Place::Held;
+        if !passes {
+            self.start_queue_timer(request);
+        }
+    }
+
+    fn start_queue_timer(&mut self, request: u32) {
+        let (deployment, generation) = (
+            self.record(request).deployment,
+            self.record(request).generation,
+        );
+        if let Some(timeout) = self.deployment(deployment).config.admission.queue_timeout {
+            let at = self.now() + timeout;
+            self.schedule(
+                at,
+                Event::QueueTimeout {
+                    request,
+                    generation,
+                },
+            );
+        }
+    }
+
+    fn has_room(&mut self, replica: u32, request: u32) -> bool {
+        let job = self.record(request).job;
+        self.replica(replica).executor.has_room(&job)
+    }
+
+    /// Serves held requests while a replica has room for the first of them.
+    pub(super) fn pull(&mut self, deployment: u32) {
+        while let Some(request) = self.deployments[deployment as usize].held.head() {
+            if self.deployments[deployment as usize].config.router != Router::SharedQueue {
+                if self.deployments[deployment as usize].ready == 0 {
+                    return;
+                }
+                self.deployment(deployment).held.pop();
+                self.route(request);
+                continue;
+            }
+            let Some(replica) = self.choose_free(deployment, request) else {
+                return;
+            };
+            self.deployment(deployment).held.pop();
+            self.admit(replica, request);
+        }
+    }
+
+    /// Moves a replica's own queue into its executor while there is room.
+    pub(super) fn feed(&mut self, replica: u32) {
+        while let Some(&request) = self.replica(replica).queue.front() {
+            if !self.has_room(replica, request) {
+                return;
+            }
+            self.replica(replica).queue.pop_front();
+            self.admit(replica, request);
+        }
+    }
+
+    /// Hands a request to a replica's executor.
+    fn admit(&mut self, replica: u32, request: u32) {
+        let now = self.now();
+        self.account_replica(replica);
+        let record = &self.records[request as usize];
+        let server = &self.replicas[replica as usize];
+        let mut parts = record.parts;
+        let waited_for = overlap(server, record.arrived, now, &mut parts);
+        parts.queue += now.since(record.arrived).saturating_sub(waited_for);
+        let cold = server.ready_at > record.arrived || server.serial >= record.unborn;
+        let served_by = Some((server.serial, server.placement));
+        let record = self.record(request);
+        (record.parts, record.cold, record.served_by) = (parts, cold, served_by);
+        (record.admitted, record.place) = (now, Place::Running(replica));
+        let job = record.job;
+        let mut steps = std::mem::take(&mut self.steps);
+        self.replica(replica).executor.push(now, job, &mut steps);
+        self.follow(replica, steps);
+    }
+
+    /// A replica's executor does what is due.
+    pub(super) fn work(&mut self, replica: u32) {
+        let now = self.now();
+        self.account_replica(replica);
+        self.replica(replica).wake_at = None;
+        let mut steps = std::mem::take(&mut self.steps);
+        self.replica(replica).executor.run(now, &mut steps);
+        self.follow(replica, steps);
+        self.freed(replica);
+    }
+
+    /// Writes down what an executor did, and schedules its next event.
+    fn follow(&mut self, replica: u32, mut steps: Vec<Step>) {
+        for step in steps.drain(..) {
+            match step {
+                Step::Joined { key, at } => {
+                    let record = self.record(key);
+                    if record.joined.is_none() {
+                        record.joined = Some(at);
+                        record.parts.queue += at.since(record.admitted);
+                    }
+                }
+                Step::FirstToken { key, at, prefill } => {
+                    let record = self.record(key);
+                    record.first_token = Some(at);
+                    let since_joined = at.since(record.joined.unwrap_or(record.admitted));
+                    record.parts.prefill = prefill.min(since_joined);
+                    record.parts.first_step = since_joined - record.parts.prefill;
+                }
+                Step::Finished { key, at } => self.finish(key, at),
+                Step::Dropped { key, .. } => self.refuse(key, Refusal::CannotFit),
+                Step::Preempted { .. } => {}
+            }
+        }
+        self.steps = steps;
+        self.rearm(replica);
+    }
+
+    /// Keeps exactly one live event for a replica's executor.
+    fn rearm(&mut self, replica: u32) {
+        let now = self.now();
+        let server = self.replica(replica);
+        let wake_at = server.executor.wake_at();
+        if wake_at == server.wake_at {
+            return;
+        }
+        server.wake_at = wake_at;
+        server.wake_generation = server.wake_generation.wrapping_add(1);
+        let generation = server.wake_generation;
+        match wake_at {
+            Some(at) if at == now => self.schedule(
+                at,
+                Event::Begin {
+                    replica,
+                    generation,
+                },
+            ),
+            Some(at) => self.schedule(
+                at,
+                Event::Work {
+                    replica,
+                    generation,
+                },
+            ),
+            None => {}
+        }
+    }
+
+    /// A replica may have room now, or nothing left to do.
+    pub(super) fn freed(&mut self, replica: u32) {
+        let deployment = self.replica(replica).deployment;
+        let (stage, is_done) = (
+            self.replica(replica).stage,
+            self.replica(replica).executor.is_idle(),
+        );
+        match stage {
+            Stage::Ready => {
+                self.feed(replica);
+                self.pull(deployment);
+                if self.replica(replica).is_idle() {
+                    self.became_idle(replica);
+                }
+            }
+            Stage::Draining if is_done => self.stop(replica),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, request: u32, at: Time) {
+        let (deployment, tokens) = (
+            self.record(request).deployment,
+            self.record(request).job.output_tokens,
+        );
+        let ledger = &mut self.deployment(deployment).ledger;
+        ledger.succeeded += 1;
+        ledger.output_tokens += u64::from(tokens);
+        self.end(request, at, Outcome::Succeeded);
+    }
+
+    /// Refuses a request that no replica holds.
+    fn refuse(&mut self, request: u32, refusal: Refusal) {
+        let (now, deployment) = (self.now(), self.record(request).deployment);
+        let own = self.deployment(deployment);
+        let (count, status) = match refusal {
+            Refusal::Queue => (&mut own.ledger.rejected_queue, 429),
+            Refusal::QueueTimeout => (
+                &mut own.ledger.rejected_queue,
+                own.config.admission.timeout_status,
+            ),
+            Refusal::Cold => (&mut own.ledger.rejected_cold, 503),
+            Refusal::CannotFit => (&mut own.ledger.rejected_cannot_fit, 413),
+        };
+        *count += 1;
+        self.end(request, now, Outcome::Rejected { status });
+    }
+
+    /// A request is over on the fleet's side at `at`.
+    fn end(&mut self, request: u32, at: Time, outcome: Outcome) {
+        let now = self.now();
+        let record = &self.records[request as usize];
+        let (deployment, wakes) = (record.deployment, record.wakes);
+        let trace = record.trace(at, outcome);
+        let own = self.deployment(deployment);
+        own.change_in_system(now, wakes, -1);
+        own.ledger.cold_requests += u64::from(trace.cold && trace.first_token.is_some());
+        if own.config.scaling.buffer > 0 && own.waking == 0 {
+            self.sweep_expired(deployment);
+        }
+        self.close(request, &trace);
+    }
+
+    /// Tells the probe and, if it was the benchmark's, the client.
+    fn close(&mut self, request: u32, trace: &RequestTrace) {
+        self.probe.request_ended(trace);
+        let Origin::Benchmark(id) = trace.origin else {
+            return self.free_record(request);
+        };
+        let record = self.record(request);
+        record.place = Place::Ended;
+        record.observation = Some(record.observe(id, trace));
+        self.schedule(trace.end, Event::Observed { request });
+    }
+
+    /// The benchmark's client learns how its request ended.
+    pub(super) fn observed(&mut self, request: u32) {
+        let observation = self.record(request).observation.take();
+        self.outbox
+            .push_back(observation.expect("an ended request has an observation"));
+        self.free_record(request);
+    }
+
+    /// A client gives up, unless its first token is there.
+    pub(super) fn client_timeout(&mut self, request: u32, generation: u32) {
+        let now = self.now();
+        let record = &self.records[request as usize];
+        let has_token = record
+            .first_token
+            .is_some_and(|first| first + record.downlink <= now);
+        if record.generation != generation || record.place == Place::Ended || has_token {
+            return;
+        }
+        if record.place == Place::Underway {
+            return self.give_up_underway(request);
+        }
+        let deployment = record.deployment;
+        let (before, under_way, never_served) = (
+            record.starts_before,
+            record.start_under_way,
+            record.served_by.is_none(),
+        );
+        let place = record.place;
+        let is_asleep = self.is_asleep(deployment);
+        let ledger = &mut self.deployment(deployment).ledger;
+        ledger.timed_out += 1;
+        let nothing_started = ledger.cold_starts() == before && !under_way;
+        ledger.missed_by_sampling += u64::from(never_served && nothing_started && is_asleep);
+        self.leave(request, place);
+        self.end(request, now, Outcome::TimedOut);
+        self.after_leaving(deployment, place);
+    }
+
+    /// Whether a deployment has nothing ready and nothing on the way.
+    fn is_asleep(&self, deployment: u32) -> bool {
+        let own = &self.deployments[deployment as usize];
+        own.ready == 0 && own.starting == 0
+    }
+
+    /// The client gave up while its request was still on the network: the fleet never counts it.
+    fn give_up_underway(&mut self, request: u32) {
+        let now = self.now();
+        let trace = self.records[request as usize].trace(now, Outcome::TimedOut);
+        self.close(request, &trace);
+    }
+
+    /// A held request has waited for as long as the provider lets it.
+    pub(super) fn queue_timeout(&mut self, request: u32, generation: u32) {
+        let record = &self.records[request as usize];
+        let place = record.place;
+        if record.generation != generation || !matches!(place, Place::Held | Place::Queued(_)) {
+            return;
+        }
+        let deployment = record.deployment;
+        self.leave(request, place);
+        self.refuse(request, Refusal::QueueTimeout);
+        self.after_leaving(deployment, place);
+    }
+
+    /// Takes a request out of wherever it is.
+    fn leave(&mut self, request: u32, place: Place) {
+        match place {
+            Place::Held => {
+                let deployment = self.record(request).deployment;
+                self.deployment(deployment).held.remove(request);
+            }
+            Place::Queued(replica) => self
+                .replica(replica)
+                .queue
+                .retain(|&other| other != request),
+            Place::Running(replica) => {
+                let now = self.now();
+                self.account_replica(replica);
+                let mut steps = std::mem::take(&mut self.steps);
+                self.replica(replica)
+                    .executor
+                    .cancel(now, request, &mut steps);
+                self.follow(replica, steps);
+            }
+            Place::Underway | Place::Ended => {}
+        }
+    }
+
+    /// A request's leaving may have freed a replica or made a start pointless.
+    fn after_leaving(&mut self, deployment: u32, place: Place) {
+        match place {
+            Place::Running(replica) | Place::Queued(replica) => self.freed(replica),
+            Place::Held | Place::Underway | Place::Ended => self.pull(deployment),
+        }
+        self.cancel_surplus_starts(deployment);
+    }
+
+    /// The replica that held these requests has died.
+    pub(super) fn lose(&mut self, requests: Vec<u32>) {
+        let now = self.now();
+        for request in requests {
+            let deployment = self.record(request).deployment;
+            self.deployment(deployment).ledger.failed += 1;
+            self.end(request, now, Outcome::Failed);
+        }
+    }
+
+    /// Sends requests of a replica that takes nothing more back to the router.
+    pub(super) fn reroute(&mut self, requests: impl IntoIterator<Item = u32>) {
+        for request in requests {
+            self.record(request).place = Place::Underway;
+            self.route(request);
+        }
+    }
+}
+
+/// Why a request was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusal {
+    Queue,
+    QueueTimeout,
+    Cold,
+    CannotFit,
+}
+
+impl Record {
+    fn fresh(origin: Origin, deployment: u32, wakes: bool, now: Time, job: Job) -> Self {
+        Self {
+            generation: 0,
+            origin,
+            deployment,
+            wakes,
+            due: now,
+            sent: now,
+            arrived: now,
+            downlink: Duration::ZERO,
+            timeout: None,
+            job,
+            place: Place::Underway,
+            unborn: u32::MAX,
+            starts_before: 0,
+            start_under_way: false,
+            admitted: now,
+            joined: None,
+            first_token: None,
+            cold: false,
+            served_by: None,
+            parts: Parts::default(),
+            observation: None,
+        }
+    }
+
+    /// The story of the request, over on the fleet's side at `at`.
+    fn trace(&self, at: Time, outcome: Outcome) -> RequestTrace {
+        // A token that has not left the replica when the request ends never reaches the client.
+        let first_token = self
+            .first_token
+            .filter(|&first| first <= at)
+            .map(|first| first + self.downlink);
+        let gave_up = outcome == Outcome::TimedOut;
+        RequestTrace {
+            origin: self.origin,
+            deployment: self.deployment,
+            sent: self.sent,
+            arrived: self.arrived,
+            first_token: first_token.filter(|_| !gave_up),
+            end: if gave_up { at } else { at + self.downlink },
+            outcome,
+            cold: self.cold,
+            replica: self.served_by.map(|(serial, _)| serial),
+            placement: self.served_by.map(|(_, placement)| placement),
+            prompt_tokens: self.job.prompt_tokens,
+            output_tokens: self.job.output_tokens,
+            parts: self.parts,
+        }
+    }
+
+    fn observe(&self, id: RequestId, trace: &RequestTrace) -> Observation {
+        let tokens = if trace.outcome == Outcome::Succeeded {
+            trace.output_tokens
+        } else {
+            0
+        };
+        Observation::new(
+            id,
+            EndpointId(self.deployment),
+            self.due,
+            self.sent,
+            trace.first_token,
+            trace.end,
+            tokens,
+            trace.outcome,
+        )
+    }
+}
+
+/// Books the time between `from` and `to` that a replica's start took, phase by phase; the sum.
+fn overlap(replica: &super::replica::Replica, from: Time, to: Time, parts: &mut Parts) -> Duration {
+    let mut sum = Duration::ZERO;
+    if replica.ready_at <= from {
+        return sum;
+    }
+    for (index, &(phase, begun)) in replica.phases.iter().enumerate() {
+        let over = replica
+            .phases
+            .get(index + 1)
+            .map_or(replica.ready_at, |&(_, next)| next);
+        let span = over.min(to).saturating_since(begun.max(from));
+        parts.start[phase as usize] += span;
+        sum += span;
+    }
+    sum
+}
+
+/// A drawn length as a whole number of tokens, at least one.
+fn tokens(drawn: f64) -> u32 {
+    drawn.round().clamp(1.0, f64::from(u32::MAX)) as u32
+}
+
+/// Tokens of a prompt that the prefix cache holds.
+fn cached(prompt_tokens: u32, share: f64) -> u32 {
+    ((f64::from(prompt_tokens) * share).floor() as u32).min(prompt_tokens)
+}
