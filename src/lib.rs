@@ -1,4 +1,5 @@
 //! thermocline
+pub mod measure;
 pub mod observation;
 pub mod request;
 pub mod stats;

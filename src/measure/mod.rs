@@ -1,0 +1,3 @@
+//! What a benchmark says of the requests it sent, whatever answered them.
+
+pub mod feasible;
