@@ -22,13 +22,13 @@ const NO_CAP: f64 = 1e9;
 pub struct Constraints {
     /// How many values, at least 5.
     pub n: usize,
-    /// Their median [s].
+    /// Their median \[s\].
     pub median: f64,
-    /// Their 95th percentile, linear interpolation (type 7) [s].
+    /// Their 95th percentile, linear interpolation (type 7) \[s\].
     pub p95: f64,
-    /// No value is below this [s].
+    /// No value is below this \[s\].
     pub floor: f64,
-    /// No value is above this [s].
+    /// No value is above this \[s\].
     pub cap: f64,
 }
 
@@ -303,9 +303,9 @@ pub enum Divisor {
 /// A published row, without its data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Published {
-    /// Median TTFT [s].
+    /// Median TTFT \[s\].
     pub median: Rounded,
-    /// 95th percentile of the TTFT [s].
+    /// 95th percentile of the TTFT \[s\].
     pub p95: Rounded,
     /// "CV" [%], by whichever definition.
     pub cv_percent: Rounded,
@@ -318,12 +318,12 @@ pub struct Published {
 pub enum Forced {
     /// No values of this number fit, whatever the longest.
     Impossible,
-    /// At least this long [s].
+    /// At least this long \[s\].
     AtLeast(f64),
 }
 
 impl Forced {
-    /// The bound [s], if there is one.
+    /// The bound \[s\], if there is one.
     pub fn seconds(self) -> Option<f64> {
         match self {
             Self::Impossible => None,
@@ -333,7 +333,7 @@ impl Forced {
 }
 
 impl Published {
-    /// Whether `n` values up to `cap` [s] can have these figures before rounding, none below `floor_share` of the median.
+    /// Whether `n` values up to `cap` \[s\] can have these figures before rounding, none below `floor_share` of the median.
     ///
     /// The extremes of the CV over the rounded median and p95 are taken at the ends of what rounding allows.
     pub fn is_possible(
@@ -437,7 +437,7 @@ pub struct Assessment {
     pub forced: [Forced; SIZES.len()],
     /// The same with so many values that more change nothing.
     pub forced_in_the_limit: Forced,
-    /// No TTFT is assumed longer than this [s].
+    /// No TTFT is assumed longer than this \[s\].
     pub cap: f64,
     /// Whether some number of values in [`SIZES`], or very many, fit under the cap.
     pub possible_within_cap: bool,
@@ -456,7 +456,7 @@ impl Assessment {
 /// A published row under both definitions, in the order of [`CvDefinition::ALL`].
 ///
 /// `floor_share` is the assumed shortest TTFT as a share of the median: 0 assumes nothing, 0.5 is realistic. `cap` is the
-/// longest TTFT that could have occurred, such as a client's time-out or the longest cold start [s]; 90 s is customary.
+/// longest TTFT that could have occurred, such as a client's time-out or the longest cold start \[s\]; 90 s is customary.
 pub fn assess(published: &Published, floor_share: f64, cap: f64) -> [Assessment; 2] {
     CvDefinition::ALL.map(|definition| {
         let forced = |n| published.forced_max(n, definition, floor_share);

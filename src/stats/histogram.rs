@@ -75,12 +75,12 @@ impl Histogram {
         self.count
     }
 
-    /// Their sum, exact [ns].
+    /// Their sum, exact \[ns\].
     pub fn total_nanos(&self) -> u128 {
         self.total
     }
 
-    /// Their mean [s]; `None` when empty.
+    /// Their mean \[s\]; `None` when empty.
     pub fn mean_secs(&self) -> Option<f64> {
         (self.count > 0).then(|| self.total as f64 / self.count as f64 / 1e9)
     }
@@ -127,7 +127,7 @@ fn bucket_of(nanos: u64) -> usize {
     (nanos >> shift) as usize + shift as usize * PER_OCTAVE
 }
 
-/// The middle of a bucket [ns].
+/// The middle of a bucket \[ns\].
 fn middle_of(bucket: usize) -> u64 {
     let shift = (bucket / PER_OCTAVE).saturating_sub(1);
     let low = ((bucket - shift * PER_OCTAVE) as u64) << shift;
