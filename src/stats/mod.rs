@@ -1,0 +1,33 @@
+//! Statistics of numbers: pure mathematics that knows no requests.
+//!
+//! | to | use |
+//! | --- | --- |
+//! | describe values that are all at hand | [`Sample`]: mean, deviation, exact quantiles, coefficient of variation |
+//! | say which percentile is meant | [`PercentileMethod`] |
+//! | bound a quantile without assuming a law | [`rank_interval`], [`needed_for_quantile`] |
+//! | bound a share, also when nothing was seen | [`clopper_pearson`] |
+//! | bound a mean over independent replications | [`Estimate::of_mean`] |
+//! | bound a coefficient of variation that many values carry | [`cv_interval`] |
+//! | describe millions of durations in fixed memory | [`Histogram`] |
+//! | average a level that changes at instants | [`TimeAverage`] |
+//!
+//! The intervals for quantiles, shares and means assume independent values. Values of one run that follow each other
+//! closely are not independent: replicate the run and use one value per replication.
+
+mod beta;
+mod estimate;
+mod histogram;
+mod proportion;
+mod quantile;
+mod sample;
+mod time_average;
+
+pub use estimate::{Estimate, Interval, cv_interval, normal_quantile, student_t_quantile};
+pub use histogram::Histogram;
+pub use proportion::clopper_pearson;
+pub use quantile::{
+    Needed, PercentileMethod, Position, UnknownMethod, needed_below_maximum, needed_for_quantile,
+    rank_interval,
+};
+pub use sample::{CvDefinition, Sample, UnknownDefinition};
+pub use time_average::TimeAverage;
