@@ -5,6 +5,7 @@ pub mod distribution;
 pub mod fleet;
 pub mod observation;
 pub mod request;
+pub mod scenario;
 pub mod streams;
 pub mod target;
 pub mod time;

@@ -1,0 +1,466 @@
+//! The scenario as written: a tree of values that remember where they stand.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::problem::{Problem, ScenarioError, SourceId, Sources, Span};
+
+/// Largest text that is read [bytes].
+const MAX_BYTES: usize = 1 << 20;
+/// Deepest nesting of tables and lists.
+const MAX_DEPTH: usize = 64;
+
+/// A value and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// What is there.
+    pub value: Value,
+    /// Where it stands; for a table with a header, the header.
+    pub span: Span,
+}
+
+/// What TOML can express, but for dates.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Text.
+    String(String),
+    /// A whole number.
+    Integer(i64),
+    /// Any other number, infinities and NaN included.
+    Float(f64),
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A list.
+    Array(Vec<Node>),
+    /// A table.
+    Table(Table),
+}
+
+/// A table's name for an entry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Key {
+    /// The name, without quotes.
+    pub name: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// Entries in the order of the file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table(Vec<(Key, Node)>);
+
+impl Table {
+    /// The entry of this name, taken out.
+    pub fn take(&mut self, name: &str) -> Option<(Key, Node)> {
+        let at = self.0.iter().position(|(key, _)| key.name == name)?;
+        Some(self.0.remove(at))
+    }
+
+    /// Adds an entry at the end.
+    pub fn push(&mut self, key: Key, node: Node) {
+        self.0.push((key, node));
+    }
+
+    /// The entries in order.
+    pub fn iter(&self) -> impl Iterator<Item = &(Key, Node)> {
+        self.0.iter()
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The entries in order, by value.
+    pub fn into_entries(self) -> impl Iterator<Item = (Key, Node)> {
+        self.0.into_iter()
+    }
+
+    fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
+        let entry = self.0.iter_mut().find(|(key, _)| key.name == name)?;
+        Some(&mut entry.1)
+    }
+}
+
+/// A scenario file with the `--set` arguments applied.
+#[derive(Clone, Debug)]
+pub struct Document {
+    pub(super) sources: Sources,
+    pub(super) root: Table,
+    /// Found so far; reported together with those of the reading.
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Document {
+    /// Parses the text of a scenario; `name` is shown with problems.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
+        let mut sources = Sources::default();
+        if text.len() > MAX_BYTES {
+            sources.add(name, "");
+            return Err(ScenarioError::new(sources, vec![too_long(text)]));
+        }
+        let source = sources.add(name, text);
+        let (table, errors) = DeTable::parse_recoverable(text);
+        if !errors.is_empty() {
+            let problems = errors
+                .iter()
+                .map(|error| syntax(error, source, 0))
+                .collect();
+            return Err(ScenarioError::new(sources, problems));
+        }
+        let mut problems = Vec::new();
+        let place = |range: Range<usize>| Span {
+            source,
+            start: range.start,
+            end: range.end,
+        };
+        let root = Converter {
+            place: &place,
+            problems: &mut problems,
+        }
+        .table(table.into_inner(), 0);
+        Ok(Self {
+            sources,
+            root,
+            problems,
+        })
+    }
+
+    /// Applies `path=value`, the argument of `--set`.
+    ///
+    /// The path names tables and keys with dots between (quotes around a name that has dots of its own), elements of lists
+    /// by index, and every entry that exists by `*`. Tables on the way are made when missing, and take the place of a bare
+    /// value. The value is TOML, or else text, so `keep_alive=5m` needs no quotes. Problems are kept for the reading to
+    /// report with its own.
+    pub fn set(&mut self, argument: &str) {
+        if argument.len() > MAX_BYTES {
+            self.problems.push(too_long(argument));
+            return;
+        }
+        let source = self.sources.add("--set", argument);
+        if let Err(problem) = self.try_set(argument, source) {
+            self.problems.push(problem);
+        }
+    }
+
+    fn try_set(&mut self, argument: &str, source: SourceId) -> Result<(), Problem> {
+        let (path, value_start) = parse_path(argument, source)?;
+        let text = &argument[value_start..];
+        let start = value_start + (text.len() - text.trim_start().len());
+        let place = |range: Range<usize>| Span {
+            source,
+            start: start + range.start,
+            end: start + range.end,
+        };
+        let value = parse_value(text.trim(), path.len(), &place, &mut self.problems)
+            .map_err(|error| syntax(&error, source, start))?;
+        let Some((first, last)) = path.first().zip(path.last()) else {
+            return Ok(());
+        };
+        if assign(&mut self.root, &path, &value)? == 0 {
+            return Err(Problem {
+                message: "the path of `--set` matches nothing".to_owned(),
+                span: Some(Span {
+                    end: last.span.end,
+                    ..first.span
+                }),
+                label: "`*` stands for entries that exist".to_owned(),
+                help: Some("write the name instead of `*` to make a new entry".to_owned()),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Parses a value written outside the file: TOML, or else text.
+pub(super) fn parse_value(
+    text: &str,
+    depth: usize,
+    place: &dyn Fn(Range<usize>) -> Span,
+    problems: &mut Vec<Problem>,
+) -> Result<Node, toml::de::Error> {
+    let bare = || Node {
+        value: Value::String(text.to_owned()),
+        span: place(0..text.len()),
+    };
+    match DeValue::parse(text) {
+        // A time of day is a date to TOML.
+        Ok(value) if matches!(value.get_ref(), DeValue::Datetime(_)) => Ok(bare()),
+        Ok(value) => Ok(Converter { place, problems }.node(value, depth)),
+        Err(error) if text.starts_with(['[', '{', '"', '\'']) => Err(error),
+        Err(_) => Ok(bare()),
+    }
+}
+
+/// Splits `path=value` into the names of the path and where the value starts.
+fn parse_path(argument: &str, source: SourceId) -> Result<(Vec<Key>, usize), Problem> {
+    let problem = |message: &str, range: Range<usize>, label: &str| Problem {
+        message: message.to_owned(),
+        span: Some(Span {
+            source,
+            start: range.start,
+            end: range.end,
+        }),
+        label: label.to_owned(),
+        help: Some("write path=value, for example --set benchmark.requests=20".to_owned()),
+    };
+    let mut path = Vec::new();
+    let mut at = 0;
+    loop {
+        let rest = &argument[at..];
+        at += rest.len() - rest.trim_start().len();
+        let rest = &argument[at..];
+        let (name, length) = match rest.chars().next() {
+            Some(quote @ ('"' | '\'')) => match rest[1..].find(quote) {
+                Some(end) => (&rest[1..=end], end + 2),
+                None => {
+                    return Err(problem(
+                        "the path of `--set` is malformed",
+                        at..argument.len(),
+                        "quote not closed",
+                    ));
+                }
+            },
+            _ => {
+                let end = rest.find(['.', '=']).unwrap_or(rest.len());
+                let name = rest[..end].trim_end();
+                (name, name.len())
+            }
+        };
+        if name.is_empty() {
+            return Err(problem(
+                "the path of `--set` is malformed",
+                at..at + 1,
+                "a name is missing",
+            ));
+        }
+        path.push(Key {
+            name: name.to_owned(),
+            span: Span {
+                source,
+                start: at,
+                end: at + length,
+            },
+        });
+        if path.len() > MAX_DEPTH {
+            return Err(problem(
+                "the path of `--set` is too long",
+                0..at,
+                "nested too deeply",
+            ));
+        }
+        at += length;
+        let rest = &argument[at..];
+        at += rest.len() - rest.trim_start().len();
+        match argument[at..].chars().next() {
+            Some('.') => at += 1,
+            Some('=') => return Ok((path, at + 1)),
+            Some(_) => {
+                return Err(problem(
+                    "the path of `--set` is malformed",
+                    at..at + 1,
+                    "a `.` or `=` is missing",
+                ));
+            }
+            None => return Err(problem("`--set` has no value", 0..at, "no `=` here")),
+        }
+    }
+}
+
+/// Puts the value at every place that the path names; how many those are.
+fn assign(table: &mut Table, path: &[Key], value: &Node) -> Result<usize, Problem> {
+    let Some((key, rest)) = path.split_first() else {
+        return Ok(0);
+    };
+    if key.name == "*" {
+        return table
+            .0
+            .iter_mut()
+            .map(|(_, node)| assign_under(node, rest, value, true))
+            .sum();
+    }
+    if table.get_mut(&key.name).is_none() {
+        if rest.iter().any(|key| key.name == "*") {
+            return Ok(0);
+        }
+        let node = Node {
+            value: Value::Table(Table::default()),
+            span: key.span,
+        };
+        table.push(key.clone(), node);
+    }
+    table
+        .get_mut(&key.name)
+        .map_or(Ok(0), |node| assign_under(node, rest, value, false))
+}
+
+fn assign_under(node: &mut Node, path: &[Key], value: &Node, any: bool) -> Result<usize, Problem> {
+    let Some((key, rest)) = path.split_first() else {
+        *node = value.clone();
+        return Ok(1);
+    };
+    match &mut node.value {
+        Value::Table(table) => assign(table, path, value),
+        Value::Array(items) if key.name == "*" => items
+            .iter_mut()
+            .map(|item| assign_under(item, rest, value, true))
+            .sum(),
+        Value::Array(items) => {
+            let length = items.len();
+            match key
+                .name
+                .parse()
+                .ok()
+                .and_then(|index: usize| items.get_mut(index))
+            {
+                Some(item) => assign_under(item, rest, value, false),
+                None => Err(Problem {
+                    message: format!("the list has no element `{}`", key.name),
+                    span: Some(key.span),
+                    label: "not an index of the list".to_owned(),
+                    help: Some(match length {
+                        0 => "the list is empty; give a whole list, for example [1, 2]".to_owned(),
+                        _ => format!("indices go from 0 to {}", length - 1),
+                    }),
+                }),
+            }
+        }
+        // Whatever `*` found that cannot hold the rest of the path is not meant.
+        _ if any => Ok(0),
+        _ => {
+            let mut table = Table::default();
+            let count = assign(&mut table, path, value)?;
+            if count > 0 {
+                *node = Node {
+                    value: Value::Table(table),
+                    span: key.span,
+                };
+            }
+            Ok(count)
+        }
+    }
+}
+
+/// Turns the parser's tree into ours.
+struct Converter<'c> {
+    place: &'c dyn Fn(Range<usize>) -> Span,
+    problems: &'c mut Vec<Problem>,
+}
+
+impl Converter<'_> {
+    fn table(&mut self, table: DeTable<'_>, depth: usize) -> Table {
+        let entry = |(key, node): (Spanned<_>, _)| {
+            let span = (self.place)(key.span());
+            let name = String::from(key.into_inner());
+            (Key { name, span }, self.node(node, depth + 1))
+        };
+        Table(table.into_iter().map(entry).collect())
+    }
+
+    /// The node; one that cannot be has its problem noted and empty text in its place.
+    fn node(&mut self, node: Spanned<DeValue<'_>>, depth: usize) -> Node {
+        let span = (self.place)(node.span());
+        let (message, label, help) = match node.into_inner() {
+            _ if depth > MAX_DEPTH => (
+                "nested too deeply",
+                "here",
+                format!("at most {MAX_DEPTH} levels are read"),
+            ),
+            DeValue::String(text) => {
+                return Node {
+                    value: Value::String(text.into_owned()),
+                    span,
+                };
+            }
+            DeValue::Boolean(value) => {
+                return Node {
+                    value: Value::Boolean(value),
+                    span,
+                };
+            }
+            DeValue::Array(items) => {
+                let items = items
+                    .into_iter()
+                    .map(|item| self.node(item, depth + 1))
+                    .collect();
+                return Node {
+                    value: Value::Array(items),
+                    span,
+                };
+            }
+            DeValue::Table(table) => {
+                return Node {
+                    value: Value::Table(self.table(table, depth)),
+                    span,
+                };
+            }
+            DeValue::Integer(integer) => {
+                match i64::from_str_radix(integer.as_str(), integer.radix()) {
+                    Ok(value) => {
+                        return Node {
+                            value: Value::Integer(value),
+                            span,
+                        };
+                    }
+                    Err(_) => (
+                        "the number is too large",
+                        "does not fit",
+                        "use fewer digits".to_owned(),
+                    ),
+                }
+            }
+            DeValue::Float(float) => match float.as_str().parse::<f64>() {
+                Ok(value) if value.is_finite() || float.as_str().contains(['i', 'n']) => {
+                    return Node {
+                        value: Value::Float(value),
+                        span,
+                    };
+                }
+                _ => (
+                    "the number is too large",
+                    "does not fit",
+                    "use a smaller exponent".to_owned(),
+                ),
+            },
+            DeValue::Datetime(date) => (
+                "dates are not used in scenarios",
+                "is a date or a time to TOML",
+                format!("write it in quotes: \"{date}\""),
+            ),
+        };
+        self.problems.push(Problem {
+            message: message.to_owned(),
+            span: Some(span),
+            label: label.to_owned(),
+            help: Some(help),
+        });
+        Node {
+            value: Value::String(String::new()),
+            span,
+        }
+    }
+}
+
+fn syntax(error: &toml::de::Error, source: SourceId, offset: usize) -> Problem {
+    Problem {
+        message: format!("not valid TOML: {}", error.message()),
+        span: error.span().map(|range| Span {
+            source,
+            start: offset + range.start,
+            end: offset + range.end,
+        }),
+        label: String::new(),
+        help: None,
+    }
+}
+
+fn too_long(text: &str) -> Problem {
+    Problem {
+        message: format!("the text is too long: {} bytes", text.len()),
+        span: None,
+        label: String::new(),
+        help: Some(format!("at most {MAX_BYTES} bytes are read")),
+    }
+}

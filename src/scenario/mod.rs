@@ -1,0 +1,25 @@
+//! Reading scenario files: TOML with units, every problem found at once, every default made visible.
+//!
+//! A deserialiser stops at its first error, so a scenario is read by hand. A [`Document`] is the file with the `--set`
+//! arguments applied, as a tree that remembers where each value stands. A [`Reader`] walks one table of it: it asks for keys
+//! by name with a [`Kind`] that says how the value is written, and with the default in that same notation. What it read,
+//! defaults included, goes into [`Understood`], and what it could not read becomes a [`Problem`] while reading goes on; so
+//! reading, defaults and the printed scenario cannot disagree.
+//!
+//! Variants are table names (`scaling.arrival = {..}`); there is no `kind = "arrival"`.
+
+mod document;
+mod kind;
+mod problem;
+mod reader;
+mod understood;
+pub mod units;
+
+pub use document::{Document, Key, Node, Table, Value};
+pub use kind::Kind;
+pub use problem::{Complaint, Problem, ScenarioError, SourceId, Sources, Span, did_you_mean};
+pub use reader::{Reader, Reading, Variant};
+pub use understood::Understood;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,213 @@
+//! The scenario as understood: everything that was read, defaults included.
+
+use std::fmt::Write as _;
+
+use super::units::quoted;
+
+/// Longest line on which a variant is written instead of under a header [characters].
+const LINE: usize = 100;
+
+/// What was read, in the order of reading. Printed as TOML it is a scenario that means the same and leaves nothing to defaults.
+#[derive(Clone, Debug)]
+pub struct Understood {
+    /// The top level first; tables refer to others by index.
+    tables: Vec<Vec<(String, Slot)>>,
+}
+
+/// A table of [`Understood`].
+pub(super) type TableId = usize;
+
+#[derive(Clone, Debug)]
+enum Slot {
+    Value { text: String, defaulted: bool },
+    Table(TableId),
+    Variant { name: String, payload: TableId },
+    List(Vec<TableId>),
+}
+
+impl Default for Understood {
+    fn default() -> Self {
+        Self {
+            tables: vec![Vec::new()],
+        }
+    }
+}
+
+impl Understood {
+    /// The top level.
+    pub(super) const ROOT: TableId = 0;
+
+    /// Notes a value, given as TOML.
+    pub(super) fn value(&mut self, table: TableId, key: &str, text: String, defaulted: bool) {
+        self.put(table, key, Slot::Value { text, defaulted });
+    }
+
+    /// Notes a table.
+    pub(super) fn table(&mut self, table: TableId, key: &str) -> TableId {
+        let id = self.detached();
+        self.put(table, key, Slot::Table(id));
+        id
+    }
+
+    /// Notes which variant was chosen; its own table is returned.
+    pub(super) fn variant(&mut self, table: TableId, key: &str, name: &str) -> TableId {
+        let payload = self.detached();
+        let name = name.to_owned();
+        self.put(table, key, Slot::Variant { name, payload });
+        payload
+    }
+
+    /// Notes a list of tables.
+    pub(super) fn list(&mut self, table: TableId, key: &str, length: usize) -> Vec<TableId> {
+        let items: Vec<TableId> = (0..length).map(|_| self.detached()).collect();
+        self.put(table, key, Slot::List(items.clone()));
+        items
+    }
+
+    /// A table that is not part of the scenario.
+    pub(super) fn detached(&mut self) -> TableId {
+        self.tables.push(Vec::new());
+        self.tables.len() - 1
+    }
+
+    fn put(&mut self, table: TableId, key: &str, slot: Slot) {
+        let entries = &mut self.tables[table];
+        match entries.iter_mut().find(|(name, _)| name == key) {
+            Some(entry) => entry.1 = slot,
+            None => entries.push((key.to_owned(), slot)),
+        }
+    }
+
+    /// As TOML, with `# default` after whatever the scenario did not say.
+    pub fn to_toml(&self) -> String {
+        self.print(true)
+    }
+
+    /// As TOML, without a word on what was a default: equal for scenarios that mean the same.
+    pub fn to_plain_toml(&self) -> String {
+        self.print(false)
+    }
+
+    fn print(&self, marks: bool) -> String {
+        let mut out = String::new();
+        self.write_table(&mut out, Self::ROOT, "", "", marks);
+        out
+    }
+
+    /// Writes a table under its header: first values, because after the next header they would belong there.
+    fn write_table(&self, out: &mut String, id: TableId, path: &str, header: &str, marks: bool) {
+        let (lines, rest): (Vec<_>, Vec<_>) = self.tables[id]
+            .iter()
+            .map(|(name, slot)| (key(name), slot))
+            .map(|(key, slot)| {
+                (
+                    self.line(&key, slot).filter(|line| fits(line, slot)),
+                    key,
+                    slot,
+                )
+            })
+            .partition(|(line, ..)| line.is_some());
+        if !header.is_empty() && (!lines.is_empty() || rest.is_empty() || header.starts_with("[["))
+        {
+            let gap = if out.is_empty() { "" } else { "\n" };
+            let _ = writeln!(out, "{gap}{header}");
+        }
+        for line in lines.into_iter().filter_map(|(line, ..)| line) {
+            let _ = match line.mark() {
+                Some(mark) if marks => writeln!(out, "{}  # {mark}", line.text),
+                _ => writeln!(out, "{}", line.text),
+            };
+        }
+        for (_, key, slot) in rest {
+            let path = if path.is_empty() {
+                key
+            } else {
+                format!("{path}.{key}")
+            };
+            match slot {
+                Slot::Value { .. } => {}
+                Slot::Table(id) => self.write_table(out, *id, &path, &format!("[{path}]"), marks),
+                Slot::Variant { name, payload } => {
+                    let path = format!("{path}.{}", self::key(name));
+                    self.write_table(out, *payload, &path, &format!("[{path}]"), marks);
+                }
+                Slot::List(items) => {
+                    for id in items {
+                        self.write_table(out, *id, &path, &format!("[[{path}]]"), marks);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The entry on one line, if it has no tables but variants in it.
+    fn line(&self, key: &str, slot: &Slot) -> Option<Line> {
+        match slot {
+            Slot::Value { text, defaulted } => Some(Line {
+                text: format!("{key} = {text}"),
+                defaults: if *defaulted {
+                    vec![key.to_owned()]
+                } else {
+                    Vec::new()
+                },
+                values: 1,
+            }),
+            Slot::Variant { name, payload } => {
+                let lines = self.tables[*payload]
+                    .iter()
+                    .map(|(name, slot)| self.line(&self::key(name), slot));
+                let lines = lines.collect::<Option<Vec<Line>>>()?;
+                let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+                let inside = if texts.is_empty() {
+                    "{}".to_owned()
+                } else {
+                    format!("{{ {} }}", texts.join(", "))
+                };
+                Some(Line {
+                    text: format!("{key}.{} = {inside}", self::key(name)),
+                    values: lines.iter().map(|line| line.values).sum(),
+                    defaults: lines.into_iter().flat_map(|line| line.defaults).collect(),
+                })
+            }
+            Slot::List(items) if items.is_empty() => Some(Line {
+                text: format!("{key} = []"),
+                defaults: Vec::new(),
+                values: 1,
+            }),
+            Slot::Table(_) | Slot::List(_) => None,
+        }
+    }
+}
+
+/// An entry on one line.
+struct Line {
+    text: String,
+    /// Which values in it are defaults.
+    defaults: Vec<String>,
+    values: usize,
+}
+
+impl Line {
+    fn mark(&self) -> Option<String> {
+        match self.defaults.len() {
+            0 => None,
+            all if all == self.values => Some("default".to_owned()),
+            _ => Some(format!("default: {}", self.defaults.join(", "))),
+        }
+    }
+}
+
+/// Long variants go under a header; values have no choice.
+fn fits(line: &Line, slot: &Slot) -> bool {
+    !matches!(slot, Slot::Variant { .. }) || line.text.chars().count() <= LINE
+}
+
+/// A name as a TOML key.
+fn key(name: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if !name.is_empty() && name.chars().all(bare) {
+        name.to_owned()
+    } else {
+        quoted(name)
+    }
+}
