@@ -15,12 +15,20 @@
 //! `Joined <= FirstToken <= Finished`; no step mentions a key after its end, so the owner may use the key again at once,
 //! even if the replica still works on a cancelled job until its boundary.
 
+mod continuous;
 mod iteration_time;
+mod kv_cache;
+#[cfg(test)]
+mod oracle;
+mod segment;
 mod slots;
+mod static_batch;
 mod waiting;
 
+pub use continuous::{Admission, Continuous, ContinuousConfig};
 pub use iteration_time::{Coefficients, Cost, IterationCost, StatedCost};
 pub use slots::Slots;
+pub use static_batch::{BatchTime, Static, StaticConfig};
 
 use crate::time::{Duration, Time};
 
@@ -94,6 +102,10 @@ pub enum Config {
         /// Number of places, at least one.
         slots: u32,
     },
+    /// Sequences join and leave between iterations.
+    Continuous(ContinuousConfig),
+    /// Batches that start and end together.
+    Static(StaticConfig),
 }
 
 /// Totals since a replica began, for conservation checks.
@@ -123,6 +135,10 @@ pub struct Counters {
 pub enum Executor {
     /// See [`Slots`].
     Slots(Slots),
+    /// See [`Continuous`].
+    Continuous(Box<Continuous>),
+    /// See [`Static`].
+    Static(Static),
 }
 
 impl Executor {
@@ -130,21 +146,28 @@ impl Executor {
     pub fn new(config: &Config) -> Self {
         match config {
             Config::Slots { slots } => Self::Slots(Slots::new(*slots)),
+            Config::Continuous(config) => {
+                Self::Continuous(Box::new(Continuous::new(config.clone())))
+            }
+            Config::Static(config) => Self::Static(Static::new(config.clone())),
         }
     }
 
     /// Whether an empty replica could serve `job` at all. `push` drops a job that could not.
-    pub fn can_ever_fit(config: &Config, _job: &Job) -> bool {
+    pub fn can_ever_fit(config: &Config, job: &Job) -> bool {
         match config {
-            Config::Slots { .. } => true,
+            Config::Slots { .. } | Config::Static(_) => true,
+            Config::Continuous(config) => config.can_ever_fit(job),
         }
     }
 
     /// Whether `job` would start at the next boundary if handed over now. Always true of an idle replica that could ever
     /// serve the job. A job pushed without room is not lost: it waits at the replica.
-    pub fn has_room(&self, _job: &Job) -> bool {
+    pub fn has_room(&self, job: &Job) -> bool {
         match self {
             Self::Slots(slots) => slots.has_room(),
+            Self::Continuous(batch) => batch.has_room(job),
+            Self::Static(batch) => batch.has_room(),
         }
     }
 
@@ -152,6 +175,8 @@ impl Executor {
     pub fn push(&mut self, now: Time, job: Job, steps: &mut Vec<Step>) {
         match self {
             Self::Slots(slots) => slots.push(now, job, steps),
+            Self::Continuous(batch) => batch.push(now, job, steps),
+            Self::Static(batch) => batch.push(now, job),
         }
     }
 
@@ -159,6 +184,8 @@ impl Executor {
     pub fn wake_at(&self) -> Option<Time> {
         match self {
             Self::Slots(slots) => slots.wake_at(),
+            Self::Continuous(batch) => batch.wake_at(),
+            Self::Static(batch) => batch.wake_at(),
         }
     }
 
@@ -167,6 +194,8 @@ impl Executor {
         debug_assert_eq!(self.wake_at(), Some(now), "run at another time");
         match self {
             Self::Slots(slots) => slots.run(now, steps),
+            Self::Continuous(batch) => batch.run(now, steps),
+            Self::Static(batch) => batch.run(now, steps),
         }
     }
 
@@ -175,6 +204,8 @@ impl Executor {
     pub fn cancel(&mut self, now: Time, key: u32, steps: &mut Vec<Step>) {
         match self {
             Self::Slots(slots) => slots.cancel(now, key, steps),
+            Self::Continuous(batch) => batch.cancel(now, key),
+            Self::Static(batch) => batch.cancel(now, key),
         }
     }
 
@@ -182,6 +213,8 @@ impl Executor {
     pub fn fail(&mut self) -> Vec<u32> {
         match self {
             Self::Slots(slots) => slots.fail(),
+            Self::Continuous(batch) => batch.fail(),
+            Self::Static(batch) => batch.fail(),
         }
     }
 
@@ -189,6 +222,8 @@ impl Executor {
     pub fn outstanding(&self) -> usize {
         match self {
             Self::Slots(slots) => slots.outstanding(),
+            Self::Continuous(batch) => batch.outstanding(),
+            Self::Static(batch) => batch.outstanding(),
         }
     }
 
@@ -196,6 +231,8 @@ impl Executor {
     pub fn is_idle(&self) -> bool {
         match self {
             Self::Slots(slots) => slots.outstanding() == 0,
+            Self::Continuous(batch) => batch.is_idle(),
+            Self::Static(batch) => batch.is_idle(),
         }
     }
 
@@ -203,6 +240,17 @@ impl Executor {
     pub fn counters(&self) -> Counters {
         match self {
             Self::Slots(slots) => slots.counters(),
+            Self::Continuous(batch) => batch.counters(),
+            Self::Static(batch) => batch.counters(),
+        }
+    }
+
+    /// Output tokens that the jobs still held have got, up to the last boundary. Only continuous batching credits a job
+    /// before its end.
+    pub fn held_tokens(&self) -> u64 {
+        match self {
+            Self::Continuous(batch) => batch.held_tokens(),
+            Self::Slots(_) | Self::Static(_) => 0,
         }
     }
 }

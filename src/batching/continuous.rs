@@ -1,0 +1,648 @@
+//! Continuous batching: sequences join and leave between iterations (Yu et al., Orca, OSDI 2022), over a KV cache in blocks
+//! with preemption by recomputation (Kwon et al., PagedAttention, SOSP 2023) and chunked prefill (Agrawal et al.,
+//! Sarathi-Serve, OSDI 2024), scheduled as vLLM's first version-1 scheduler does.
+//!
+//! At a boundary, in this order:
+//! 1. finished and cancelled sequences have left;
+//! 2. decoding sequences get the blocks of their next token; while there are too few, the sequence of lowest priority, then
+//!    the one admitted last, is preempted: it gives its blocks back and waits before its equals, to be computed again with
+//!    what it has generated as part of its prompt;
+//! 3. each decoding sequence takes one token of the iteration's budget;
+//! 4. prompts begun earlier take of the rest, in order of admission;
+//! 5. waiting jobs are admitted while there is budget, a place, and blocks for their whole prompt; the first that does not
+//!    fit blocks those behind it. A prompt that is cached entirely decodes at once.
+//!
+//! The iteration that completes a prompt gives its first token. Cached tokens save computing, not blocks. Preempted sequences
+//! cannot return at the same boundary: the last victim needs more than what it gave back, and it waits before the others.
+//!
+//! **Fast-forward.** As long as nobody joins or leaves, iteration times follow in closed form (see `segment`), so the replica
+//! sleeps until the first finish or the first lack of blocks, and a hand-over or a cancel shortens the sleep to the next
+//! boundary, if it changes the batch there. The *clock* counts iterations: a sequence that begins to decode at clock `v` with
+//! `n` tokens to go finishes at `v + n` whatever else happens, so nobody's remaining tokens are ever decremented. A job costs a
+//! handful of events and O(log B) heap work, however long its answer. Iterations that compute prompts are taken one by one.
+
+use super::kv_cache::KvCache;
+use super::segment::Segment;
+use super::waiting::Waiting;
+use super::{Cost, Counters, Job, Step};
+use crate::time::{Duration, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A replica with continuous batching; already valid.
+#[derive(Clone, Debug)]
+pub struct ContinuousConfig {
+    /// Most sequences at work at once, at least one.
+    pub max_sequences: u32,
+    /// Most tokens computed in one iteration: one per decoding sequence and the chunks; at least `max_sequences`.
+    pub max_batched_tokens: u32,
+    /// Size of the KV cache [blocks].
+    pub kv_blocks: u32,
+    /// Tokens in a block, at least one.
+    pub block_tokens: u32,
+    /// Longest prompt and answer together [tokens].
+    pub max_context_tokens: u32,
+    /// Who joins first.
+    pub admission: Admission,
+    /// Iteration times.
+    pub cost: Cost,
+}
+
+impl ContinuousConfig {
+    /// Whether `job`'s prompt and answer fit into the context limit and, alone, into the KV cache.
+    pub fn can_ever_fit(&self, job: &Job) -> bool {
+        let tokens = u64::from(job.prompt_tokens) + u64::from(job.output_tokens);
+        let blocks = tokens.div_ceil(u64::from(self.block_tokens));
+        tokens <= u64::from(self.max_context_tokens) && blocks <= u64::from(self.kv_blocks)
+    }
+}
+
+/// Order in which waiting jobs join a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// In order of hand-over; priorities are ignored.
+    Fcfs,
+    /// Highest priority first; low priority is preempted first.
+    Priority,
+}
+
+/// A replica with continuous batching.
+#[derive(Clone, Debug)]
+pub struct Continuous {
+    config: ContinuousConfig,
+    kv: KvCache,
+    waiting: Waiting<Held>,
+    /// Blocks that the waiting jobs need to join.
+    waiting_blocks: u64,
+    /// Sequences at work, and places to use again.
+    sequences: Vec<Sequence>,
+    vacant: Vec<u32>,
+    running: u32,
+    /// Running sequences that decode, and their total context before the next iteration [tokens].
+    decoding: u32,
+    context: u64,
+    /// Running sequences whose prompt is incomplete, in order of admission.
+    prefilling: Vec<u32>,
+    /// Decoding sequences by the clock at which they finish. Entries of sequences that left early are stale.
+    finishing: BinaryHeap<Reverse<Finish>>,
+    /// Running sequences whose client left.
+    cancelled: u32,
+    /// Number of iterations done.
+    clock: u64,
+    admissions: u64,
+    phase: Phase,
+    /// Parts of prompts in the current iteration.
+    chunks: Vec<Chunk>,
+    /// Sequences whose first token the current iteration gives.
+    first_tokens: Vec<u32>,
+    counters: Counters,
+}
+
+/// What the replica does now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    Idle,
+    /// The batch of this instant is not yet fixed.
+    Boundary(Time),
+    Iterating(Segment),
+}
+
+/// A job and how far it has come.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    job: Job,
+    /// Output tokens so far; in a decoding sequence, before the clock at which it began.
+    generated: u32,
+    /// Time spent computing its prompt [s].
+    prefill_s: f64,
+}
+
+/// A job at work.
+#[derive(Clone, Copy, Debug)]
+struct Sequence {
+    held: Held,
+    /// Number of its admission, from one; zero in a vacant place.
+    admitted: u64,
+    /// Prompt tokens that are computed or cached; all of them in a decoding sequence.
+    computed: u32,
+    /// Clock at which it began to decode.
+    since: u64,
+    decoding: bool,
+    cancelled: bool,
+}
+
+/// An entry of the finish heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Finish {
+    clock: u64,
+    admitted: u64,
+    slot: u32,
+}
+
+/// A part of a prompt.
+#[derive(Clone, Copy, Debug)]
+struct Chunk {
+    slot: u32,
+    tokens: u32,
+}
+
+impl Held {
+    /// What must be computed or cached before the next token: the prompt, and after a preemption the answer so far.
+    fn prompt(&self) -> u32 {
+        self.job.prompt_tokens + self.generated
+    }
+}
+
+impl Sequence {
+    /// Output tokens before iteration `clock`.
+    fn generated(&self, clock: u64) -> u64 {
+        let decoded = if self.decoding { clock - self.since } else { 0 };
+        u64::from(self.held.generated) + decoded
+    }
+
+    /// Context before iteration `clock`, when decoding [tokens].
+    fn context(&self, clock: u64) -> u64 {
+        u64::from(self.held.job.prompt_tokens) + self.generated(clock)
+    }
+}
+
+/// What the owner calls.
+impl Continuous {
+    pub(super) fn new(config: ContinuousConfig) -> Self {
+        Self {
+            kv: KvCache::new(config.kv_blocks, config.block_tokens),
+            config,
+            waiting: Waiting::new(),
+            waiting_blocks: 0,
+            sequences: Vec::new(),
+            vacant: Vec::new(),
+            running: 0,
+            decoding: 0,
+            context: 0,
+            prefilling: Vec::new(),
+            finishing: BinaryHeap::new(),
+            cancelled: 0,
+            clock: 0,
+            admissions: 0,
+            phase: Phase::Idle,
+            chunks: Vec::new(),
+            first_tokens: Vec::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Whether a place and blocks for the prompt are free besides those that waiting jobs will take. In the middle of a
+    /// segment the blocks are those of its start.
+    pub(super) fn has_room(&self, job: &Job) -> bool {
+        let jobs = self.running as usize + self.waiting.len();
+        let blocks = self.waiting_blocks + self.kv.blocks_for(u64::from(job.prompt_tokens));
+        jobs < self.config.max_sequences as usize && self.kv.fits(blocks)
+    }
+
+    pub(super) fn push(&mut self, now: Time, job: Job, steps: &mut Vec<Step>) {
+        debug_assert!(
+            job.cached_tokens <= job.prompt_tokens && job.output_tokens > 0,
+            "{job:?}"
+        );
+        if !self.config.can_ever_fit(&job) {
+            steps.push(Step::Dropped {
+                key: job.key,
+                at: now,
+            });
+            return;
+        }
+        let held = Held {
+            job,
+            generated: 0,
+            prefill_s: 0.0,
+        };
+        self.waiting_blocks += self.blocks_to_join(&held);
+        let place = self.waiting.push(self.rank(&job), held);
+        match self.phase {
+            Phase::Idle => self.phase = Phase::Boundary(now),
+            // Behind another one it can join only where that one does, which cuts the segment if need be.
+            Phase::Iterating(segment) if place == 0 => self.cut_to_admit(now, segment),
+            Phase::Boundary(_) | Phase::Iterating(_) => {}
+        }
+    }
+
+    pub(super) fn wake_at(&self) -> Option<Time> {
+        match self.phase {
+            Phase::Idle => None,
+            Phase::Boundary(at) => Some(at),
+            Phase::Iterating(segment) => Some(segment.end()),
+        }
+    }
+
+    pub(super) fn run(&mut self, now: Time, steps: &mut Vec<Step>) {
+        let mut left = false;
+        if let Phase::Iterating(segment) = self.phase {
+            self.advance(segment.count());
+            self.complete_chunks();
+            left = self.finish(now, steps) | self.purge();
+        }
+        self.phase = Phase::Boundary(now);
+        if self.running == 0 && self.waiting.len() == 0 {
+            self.phase = Phase::Idle;
+        } else if !left {
+            self.plan(now, steps);
+        }
+    }
+
+    pub(super) fn cancel(&mut self, now: Time, key: u32) {
+        if let Some(held) = self.waiting.remove(|held| held.job.key == key) {
+            self.waiting_blocks -= self.blocks_to_join(&held);
+            self.counters.abandoned_tokens += u64::from(held.generated);
+            if let Phase::Iterating(segment) = self.phase {
+                self.cut_to_admit(now, segment);
+            }
+            return;
+        }
+        let held = |sequence: &Sequence| {
+            sequence.admitted > 0 && !sequence.cancelled && sequence.held.job.key == key
+        };
+        let Some(slot) = self.sequences.iter().position(held) else {
+            return;
+        };
+        self.sequences[slot].cancelled = true;
+        self.cancelled += 1;
+        match self.phase {
+            Phase::Iterating(segment) => self.cut(segment, segment.next_boundary(now)),
+            Phase::Boundary(_) | Phase::Idle => {
+                self.purge();
+            }
+        }
+    }
+
+    pub(super) fn fail(&mut self) -> Vec<u32> {
+        let mut running: Vec<_> = self
+            .sequences
+            .iter()
+            .filter(|sequence| sequence.admitted > 0)
+            .collect();
+        running.sort_unstable_by_key(|sequence| sequence.admitted);
+        let running = running
+            .into_iter()
+            .filter(|sequence| !sequence.cancelled)
+            .map(|sequence| sequence.held.job.key);
+        let keys = running
+            .chain(self.waiting.iter().map(|held| held.job.key))
+            .collect();
+        let abandoned = self.held_tokens();
+        let counters = self.counters;
+        *self = Self::new(self.config.clone());
+        self.counters = counters;
+        self.counters.abandoned_tokens += abandoned;
+        keys
+    }
+
+    pub(super) fn outstanding(&self) -> usize {
+        (self.running - self.cancelled) as usize + self.waiting.len()
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.phase == Phase::Idle
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Output tokens, up to the last boundary, of jobs that are waiting or at work.
+    pub(super) fn held_tokens(&self) -> u64 {
+        let running = self
+            .sequences
+            .iter()
+            .filter(|sequence| sequence.admitted > 0);
+        let running: u64 = running.map(|sequence| sequence.generated(self.clock)).sum();
+        running
+            + self
+                .waiting
+                .iter()
+                .map(|held| u64::from(held.generated))
+                .sum::<u64>()
+    }
+}
+
+/// What an iteration's end does.
+impl Continuous {
+    /// Counts `count` iterations of the current batch.
+    fn advance(&mut self, count: u64) {
+        let tokens = u64::from(self.decoding) * count;
+        self.kv.take(self.kv.growth(self.clock + 1, count - 1));
+        self.clock += count;
+        self.context += tokens;
+        self.counters.iterations += count;
+        self.counters.segments += 1;
+        self.counters.output_tokens += tokens;
+    }
+
+    /// Prompts advance by their chunks; a complete one gives a token and begins to decode.
+    fn complete_chunks(&mut self) {
+        for index in 0..self.chunks.len() {
+            let Chunk { slot, tokens } = self.chunks[index];
+            let sequence = &mut self.sequences[slot as usize];
+            sequence.computed += tokens;
+            self.counters.prefill_tokens += u64::from(tokens);
+            if sequence.computed == sequence.held.prompt() {
+                sequence.held.generated += 1;
+                self.counters.output_tokens += 1;
+                self.begin_decoding(slot);
+            }
+        }
+        if !self.chunks.is_empty() {
+            self.chunks.clear();
+            self.prefilling
+                .retain(|slot| !self.sequences[*slot as usize].decoding);
+        }
+    }
+
+    fn begin_decoding(&mut self, slot: u32) {
+        let sequence = &mut self.sequences[slot as usize];
+        sequence.decoding = true;
+        sequence.since = self.clock;
+        let context = sequence.context(self.clock);
+        let remaining = sequence.held.job.output_tokens - sequence.held.generated;
+        let clock = self.clock + u64::from(remaining);
+        self.finishing.push(Reverse(Finish {
+            clock,
+            admitted: sequence.admitted,
+            slot,
+        }));
+        self.kv.enter(self.clock, context);
+        self.decoding += 1;
+        self.context += context;
+    }
+
+    /// Lets the sequences go that have all their tokens. Whether there were any.
+    fn finish(&mut self, now: Time, steps: &mut Vec<Step>) -> bool {
+        let mut left = false;
+        while let Some(slot) = self
+            .next_finish()
+            .filter(|next| next.clock == self.clock)
+            .map(|next| next.slot)
+        {
+            self.finishing.pop();
+            let Sequence {
+                held, cancelled, ..
+            } = self.sequences[slot as usize];
+            self.release(slot);
+            left = true;
+            if cancelled {
+                self.cancelled -= 1;
+                self.counters.abandoned_tokens += u64::from(held.job.output_tokens);
+            } else {
+                self.counters.finished += 1;
+                self.counters.finished_tokens += u64::from(held.job.output_tokens);
+                steps.push(Step::Finished {
+                    key: held.job.key,
+                    at: now,
+                });
+            }
+        }
+        left
+    }
+
+    /// The earliest finish, after dropping stale entries.
+    fn next_finish(&mut self) -> Option<Finish> {
+        while let Some(Reverse(next)) = self.finishing.peek().copied() {
+            if self.sequences[next.slot as usize].admitted == next.admitted {
+                return Some(next);
+            }
+            self.finishing.pop();
+        }
+        None
+    }
+
+    /// Lets the cancelled sequences go. Whether there were any.
+    fn purge(&mut self) -> bool {
+        if self.cancelled == 0 {
+            return false;
+        }
+        for slot in 0..self.sequences.len() as u32 {
+            let sequence = self.sequences[slot as usize];
+            if sequence.admitted > 0 && sequence.cancelled {
+                self.counters.abandoned_tokens += sequence.generated(self.clock);
+                self.release(slot);
+            }
+        }
+        self.cancelled = 0;
+        true
+    }
+
+    /// Takes a sequence out of the batch, at a boundary before the decoding sequences have got the blocks of their next token.
+    fn release(&mut self, slot: u32) {
+        let sequence = self.sequences[slot as usize];
+        if sequence.decoding {
+            let context = sequence.context(self.clock);
+            self.kv.leave(self.clock, context);
+            self.kv.give(self.kv.blocks_for(context - 1));
+            self.decoding -= 1;
+            self.context -= context;
+        } else {
+            self.kv.give(self.blocks_to_join(&sequence.held));
+            self.prefilling.retain(|other| *other != slot);
+        }
+        self.sequences[slot as usize].admitted = 0;
+        self.vacant.push(slot);
+        self.running -= 1;
+    }
+}
+
+/// How the next iteration is put together.
+impl Continuous {
+    fn plan(&mut self, now: Time, steps: &mut Vec<Step>) {
+        self.grow(now, steps);
+        let mut budget = self.config.max_batched_tokens.saturating_sub(self.decoding);
+        for index in 0..self.prefilling.len() {
+            budget -= self.add_chunk(self.prefilling[index], budget);
+        }
+        while budget > 0
+            && let Some(slot) = self.admit(now, steps)
+        {
+            budget -= if self.sequences[slot as usize].decoding {
+                1
+            } else {
+                self.add_chunk(slot, budget)
+            };
+        }
+        self.start(now, steps);
+    }
+
+    /// Gives each decoding sequence the blocks of its next token, preempting as long as there are too few.
+    fn grow(&mut self, now: Time, steps: &mut Vec<Step>) {
+        let mut blocks = self.kv.growth(self.clock, 1);
+        while !self.kv.fits(blocks) {
+            self.preempt(now, steps);
+            blocks = self.kv.growth(self.clock, 1);
+        }
+        self.kv.take(blocks);
+    }
+
+    /// Sends the sequence of lowest priority, then the one admitted last, back to wait.
+    fn preempt(&mut self, now: Time, steps: &mut Vec<Step>) {
+        let running = self
+            .sequences
+            .iter()
+            .enumerate()
+            .filter(|(_, sequence)| sequence.admitted > 0);
+        let victim = running.min_by_key(|(_, sequence)| {
+            (self.rank(&sequence.held.job), Reverse(sequence.admitted))
+        });
+        let Some((slot, sequence)) = victim else {
+            unreachable!("blocks are missing and nobody holds any");
+        };
+        let mut held = sequence.held;
+        held.generated = sequence.generated(self.clock) as u32;
+        self.release(slot as u32);
+        self.waiting_blocks += self.blocks_to_join(&held);
+        self.waiting.push_front(self.rank(&held.job), held);
+        self.counters.preemptions += 1;
+        steps.push(Step::Preempted {
+            key: held.job.key,
+            at: now,
+        });
+    }
+
+    /// Lets the first waiting job join if there are a place and blocks.
+    fn admit(&mut self, now: Time, steps: &mut Vec<Step>) -> Option<u32> {
+        let blocks = self.blocks_to_join(self.waiting.front()?);
+        if self.running >= self.config.max_sequences || !self.kv.fits(blocks) {
+            return None;
+        }
+        let held = self.waiting.pop()?;
+        self.waiting_blocks -= blocks;
+        self.kv.take(blocks);
+        self.running += 1;
+        self.admissions += 1;
+        steps.push(Step::Joined {
+            key: held.job.key,
+            at: now,
+        });
+        let computed = held.job.cached_tokens;
+        let admitted = self.admissions;
+        let slot = self.place(Sequence {
+            held,
+            admitted,
+            computed,
+            since: 0,
+            decoding: false,
+            cancelled: false,
+        });
+        if computed == held.prompt() {
+            self.begin_decoding(slot);
+            self.first_tokens.push(slot);
+        } else {
+            self.prefilling.push(slot);
+        }
+        Some(slot)
+    }
+
+    fn place(&mut self, sequence: Sequence) -> u32 {
+        if let Some(slot) = self.vacant.pop() {
+            self.sequences[slot as usize] = sequence;
+            return slot;
+        }
+        self.sequences.push(sequence);
+        self.sequences.len() as u32 - 1
+    }
+
+    /// Computes as much of a prompt as `budget` allows. Returns the tokens taken.
+    fn add_chunk(&mut self, slot: u32, budget: u32) -> u32 {
+        let sequence = &self.sequences[slot as usize];
+        let missing = sequence.held.prompt() - sequence.computed;
+        let tokens = missing.min(budget);
+        if tokens > 0 {
+            self.chunks.push(Chunk { slot, tokens });
+            if tokens == missing && sequence.held.generated == 0 {
+                self.first_tokens.push(slot);
+            }
+        }
+        tokens
+    }
+
+    /// Starts the iterations of the batch as it is now.
+    fn start(&mut self, now: Time, steps: &mut Vec<Step>) {
+        if self.running == 0 {
+            debug_assert!(self.waiting.len() == 0, "an empty replica lets jobs wait");
+            self.phase = Phase::Idle;
+            return;
+        }
+        let prefill_s = self.prefill_s();
+        let step = self.config.cost.step(self.decoding);
+        let alpha = step.base_s.max(prefill_s) + step.per_context_token_s * self.context as f64;
+        let beta = step.per_context_token_s * f64::from(self.decoding);
+        let count = self.iterations_unchanged();
+        let segment = Segment::new(now, alpha, beta, count);
+        self.phase = Phase::Iterating(segment);
+        let at = segment.boundary(1);
+        for slot in self.first_tokens.drain(..) {
+            let held = &self.sequences[slot as usize].held;
+            steps.push(Step::FirstToken {
+                key: held.job.key,
+                at,
+                prefill: Duration::from_secs(held.prefill_s),
+            });
+        }
+    }
+
+    /// Time to compute the chunks [s], entered in their sequences' accounts.
+    fn prefill_s(&mut self) -> f64 {
+        let mut total = 0.0;
+        for Chunk { slot, tokens } in &self.chunks {
+            let sequence = &mut self.sequences[*slot as usize];
+            let seconds = self.config.cost.prefill(*tokens, sequence.computed);
+            sequence.held.prefill_s += seconds;
+            total += seconds;
+        }
+        total
+    }
+
+    /// Number of iterations until somebody finishes, blocks are missing, or a chunk ends.
+    fn iterations_unchanged(&mut self) -> u64 {
+        match self.next_finish() {
+            Some(next) if self.chunks.is_empty() => {
+                self.kv.iterations(self.clock, next.clock - self.clock)
+            }
+            _ => 1,
+        }
+    }
+
+    /// Ends the segment at the next boundary if the first waiting job can join there.
+    fn cut_to_admit(&mut self, now: Time, segment: Segment) {
+        let Some(first) = self.waiting.front() else {
+            return;
+        };
+        let place = self.running < self.config.max_sequences
+            && self.decoding < self.config.max_batched_tokens;
+        if !place || segment.count() == 1 {
+            return;
+        }
+        let count = segment.next_boundary(now);
+        if self
+            .kv
+            .fits(self.kv.growth(self.clock + 1, count) + self.blocks_to_join(first))
+        {
+            self.cut(segment, count);
+        }
+    }
+
+    fn cut(&mut self, mut segment: Segment, count: u64) {
+        if count < segment.count() {
+            segment.cut(count);
+            self.phase = Phase::Iterating(segment);
+        }
+    }
+
+    fn rank(&self, job: &Job) -> u8 {
+        match self.config.admission {
+            Admission::Fcfs => 0,
+            Admission::Priority => job.priority,
+        }
+    }
+
+    /// Blocks that a job needs to join.
+    fn blocks_to_join(&self, held: &Held) -> u64 {
+        self.kv.blocks_for(u64::from(held.prompt()))
+    }
+}

@@ -1,0 +1,151 @@
+//! Attention memory in blocks of tokens, and when the decoding sequences fill it.
+//!
+//! A sequence holds `ceil(context / block)` blocks. While the batch decodes, every context grows by one token per iteration,
+//! so a sequence needs its next block every `block` iterations, at a phase that stays the same as long as it decodes. Counting
+//! the sequences by phase gives the blocks needed by any run of iterations without looking at the sequences.
+
+/// The KV cache of a replica. The *clock* counts its iterations.
+#[derive(Clone, Debug)]
+pub(super) struct KvCache {
+    block: u64,
+    blocks: u64,
+    used: u64,
+    /// Number of decoding sequences by `(context - clock) mod block`.
+    phases: Vec<u32>,
+    decoding: u64,
+}
+
+impl KvCache {
+    /// An empty cache of `blocks` blocks of `block_tokens` tokens each.
+    pub(super) fn new(blocks: u32, block_tokens: u32) -> Self {
+        Self {
+            block: u64::from(block_tokens),
+            blocks: u64::from(blocks),
+            used: 0,
+            phases: vec![0; block_tokens as usize],
+            decoding: 0,
+        }
+    }
+
+    /// Blocks that `tokens` tokens of context occupy.
+    pub(super) fn blocks_for(&self, tokens: u64) -> u64 {
+        tokens.div_ceil(self.block)
+    }
+
+    /// Whether `blocks` more blocks are free.
+    pub(super) fn fits(&self, blocks: u64) -> bool {
+        self.used + blocks <= self.blocks
+    }
+
+    pub(super) fn take(&mut self, blocks: u64) {
+        self.used += blocks;
+        debug_assert!(self.used <= self.blocks, "more KV blocks than there are");
+    }
+
+    pub(super) fn give(&mut self, blocks: u64) {
+        self.used -= blocks;
+    }
+
+    /// A sequence with `context` tokens decodes from iteration `clock` on.
+    pub(super) fn enter(&mut self, clock: u64, context: u64) {
+        let phase = self.phase(clock, context);
+        self.phases[phase] += 1;
+        self.decoding += 1;
+    }
+
+    /// A sequence that has `context` tokens before iteration `clock` decodes no more.
+    pub(super) fn leave(&mut self, clock: u64, context: u64) {
+        let phase = self.phase(clock, context);
+        self.phases[phase] -= 1;
+        self.decoding -= 1;
+    }
+
+    /// Blocks that the decoding sequences need in addition for the `count` iterations from `clock` on.
+    pub(super) fn growth(&self, clock: u64, count: u64) -> u64 {
+        let whole = count / self.block;
+        let rest = (0..count % self.block).map(|step| self.due(clock + step));
+        whole * self.decoding + rest.sum::<u64>()
+    }
+
+    /// How many iterations from `clock` on fit, at most `limit`, when the first one has its blocks already.
+    pub(super) fn iterations(&self, clock: u64, limit: u64) -> u64 {
+        let free = self.blocks - self.used;
+        if self.decoding == 0 || (limit / self.block + 1) * self.decoding <= free {
+            return limit;
+        }
+        let whole = free / self.decoding;
+        let mut left = free % self.decoding;
+        let mut count = 1 + whole * self.block;
+        // Less than one block per sequence is left, so this ends within one round of phases.
+        while count < limit && self.due(clock + count) <= left {
+            left -= self.due(clock + count);
+            count += 1;
+        }
+        count.min(limit)
+    }
+
+    /// Blocks that iteration `clock` needs: one for each sequence whose context has just passed a multiple of the block.
+    fn due(&self, clock: u64) -> u64 {
+        u64::from(self.phases[self.phase(clock, 1)])
+    }
+
+    fn phase(&self, clock: u64, context: u64) -> usize {
+        ((context + self.block - clock % self.block) % self.block) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks before and after each iteration by counting every sequence.
+    fn plain_growth(contexts: &[u64], block: u64, steps: u64) -> u64 {
+        let blocks = |extra: u64| {
+            contexts
+                .iter()
+                .map(|c| (c + extra).div_ceil(block))
+                .sum::<u64>()
+        };
+        // The first of these iterations needs blocks for the contexts as they are; one token less was held before.
+        let held: u64 = contexts.iter().map(|c| (c - 1).div_ceil(block)).sum();
+        if steps == 0 {
+            0
+        } else {
+            blocks(steps - 1) - held
+        }
+    }
+
+    #[test]
+    fn growth_by_phases_equals_growth_by_counting() {
+        for block in [1, 3, 16] {
+            for clock in [0, 5, 1000] {
+                let contexts = [1, 2, 15, 16, 17, 33, 100, 1001];
+                let mut cache = KvCache::new(1000, block as u32);
+                for context in contexts {
+                    cache.enter(clock, context);
+                }
+                for steps in 0..60 {
+                    assert_eq!(
+                        cache.growth(clock, steps),
+                        plain_growth(&contexts, block, steps)
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn iterations_stop_exactly_where_the_blocks_end() {
+        for block in [1, 4, 16] {
+            for free in 0..40 {
+                let mut cache = KvCache::new(free, block);
+                for context in [3, 9, 16, 17, 40] {
+                    cache.enter(7, context);
+                }
+                let count = cache.iterations(7, 500);
+                assert!(cache.growth(8, count - 1) <= u64::from(free));
+                assert!(count == 500 || cache.growth(8, count) > u64::from(free));
+            }
+        }
+    }
+}
