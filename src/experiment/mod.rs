@@ -1,0 +1,231 @@
+//! Experiments: a plan, run once or many times, on all cores.
+//!
+//! A run is one replication of one session at one provider: the fleet starts before the session, warms up under its own
+//! demand, and then the benchmark goes through it. Runs share nothing, so they are spread over threads and gathered in order:
+//! the thread count never shows in a result.
+
+pub mod repeat;
+pub mod watch;
+
+use crate::fleet::config::FleetConfig;
+use crate::fleet::{Fleet, Ledger, RequestTrace};
+use crate::measure::drive::{Lane, drive};
+use crate::measure::protocol::Protocol;
+use crate::observation::Observation;
+use crate::request::{EndpointId, RequestId};
+use crate::stats::{Histogram, PercentileMethod};
+use crate::streams::Streams;
+use crate::target::Target;
+use crate::time::{Duration, Time};
+use watch::Watch;
+
+/// Everything that a scenario says, ready to run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What the scenario is about.
+    pub title: String,
+    /// The root of all randomness.
+    pub seed: u64,
+    /// How percentiles are read off.
+    pub percentile: PercentileMethod,
+    /// How long the fleet runs before each session.
+    pub warm_up: Duration,
+    /// How long the measured window lasts at least; it always lasts until the benchmark is over.
+    pub horizon: Duration,
+    /// When benchmarks are made.
+    pub sessions: Vec<Session>,
+    /// What they send.
+    pub benchmark: Protocol,
+    /// Whose models.
+    pub providers: Vec<Provider>,
+    /// Figures that others have published of these models.
+    pub published: Vec<Published>,
+}
+
+/// A time of the week at which a benchmark starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// Its name.
+    pub name: String,
+    /// From Monday 00:00.
+    pub at: Duration,
+}
+
+/// A provider.
+#[derive(Clone, Debug)]
+pub struct Provider {
+    /// Its name.
+    pub name: String,
+    /// Its fleet; `phase` and `window` are set by each run.
+    pub fleet: FleetConfig,
+    /// Which deployments the benchmark measures, by index.
+    pub benchmarked: Vec<u32>,
+}
+
+/// Figures published of one model at one provider.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Published {
+    /// The provider's name in this scenario.
+    pub provider: String,
+    /// The model.
+    pub model: String,
+    /// The published coefficient of variation, however it was computed [%].
+    pub cv_percent: f64,
+    /// Median TTFT [s].
+    pub ttft_median_s: f64,
+    /// 95 % quantile of the TTFT [s].
+    pub ttft_p95_s: f64,
+    /// Standard deviation of the TTFT, where it was published [s].
+    pub ttft_std_s: Option<f64>,
+}
+
+/// What happens at one provider in one session of one replication.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Index of the provider.
+    pub provider: usize,
+    /// Index of the session.
+    pub session: usize,
+    /// Number of the replication, from zero.
+    pub replication: u64,
+}
+
+/// What a run gave.
+#[derive(Clone, Debug)]
+pub struct RunResult {
+    /// When the measured window opened, on the run's clock.
+    pub opened: Time,
+    /// What the benchmark saw of each benchmarked deployment, in their order.
+    pub lanes: Vec<Measured>,
+    /// What each deployment of the fleet did.
+    pub fleet: Vec<Did>,
+    /// Requests of all users, where they were asked for.
+    pub everybody: Vec<RequestTrace>,
+    /// Replicas' changes of stage, where they were asked for.
+    pub replicas: Vec<crate::fleet::ReplicaMoved>,
+}
+
+/// A benchmark's view of one deployment, with the truth beside it.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Index of the deployment.
+    pub deployment: u32,
+    /// Requests that count, each with what the fleet knows of it; `None` for one that never reached it.
+    pub requests: Vec<(Observation, Option<RequestTrace>)>,
+    /// Requests thrown away.
+    pub discarded: usize,
+}
+
+/// What really happened at one deployment in the measured window.
+#[derive(Clone, Debug)]
+pub struct Did {
+    /// Its account.
+    pub ledger: Ledger,
+    /// Times to first token of all users' answered requests, at the provider's door.
+    pub ttft: Histogram,
+}
+
+/// What a run keeps beside its figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// Every request of every user.
+    pub everybody: bool,
+    /// Every change of stage of every replica.
+    pub replicas: bool,
+}
+
+/// A request that is never answered counts as timed out this long after the window opened.
+const PATIENCE: Duration = Duration::from_nanos(400 * 86_400_000_000_000);
+
+/// Runs one session at one provider.
+pub fn run(plan: &Plan, run: Run, keep: Keep) -> RunResult {
+    let provider = &plan.providers[run.provider];
+    let opened = Time::ZERO + plan.warm_up;
+    let mut config = provider.fleet.clone();
+    config.window = opened;
+    config.phase = before(plan.sessions[run.session].at, plan.warm_up);
+    let streams = Streams::new(plan.seed, run.replication << 16 | run.session as u64);
+    let watch = Watch::new(config.deployments.len(), opened, keep);
+    let mut fleet = Fleet::new(config, &provider.name, streams, watch);
+    assert!(fleet.advance(opened).is_none(), "nothing was sent yet");
+    fleet.open_window();
+
+    let lanes: Vec<Lane> = provider
+        .benchmarked
+        .iter()
+        .map(|&deployment| Lane {
+            endpoint: EndpointId(deployment),
+            protocol: plan.benchmark.clone(),
+            start: opened,
+        })
+        .collect();
+    let seen = drive(&lanes, &mut fleet, opened + PATIENCE, &mut |_| ());
+    let closed = opened + plan.horizon;
+    while fleet.now() < closed {
+        fleet.advance(closed);
+    }
+    let ledgers = fleet.close_window(opened);
+    let mut watch = fleet.into_probe();
+    let lanes = provider
+        .benchmarked
+        .iter()
+        .zip(seen)
+        .map(|(&deployment, seen)| Measured {
+            deployment,
+            discarded: seen.discarded.len(),
+            requests: seen
+                .counted
+                .into_iter()
+                .map(|one| (one, watch.take(one.id())))
+                .collect(),
+        });
+    let lanes = lanes.collect();
+    let fleet = ledgers
+        .into_iter()
+        .zip(watch.ttft)
+        .map(|(ledger, ttft)| Did { ledger, ttft })
+        .collect();
+    RunResult {
+        opened,
+        lanes,
+        fleet,
+        everybody: watch.everybody,
+        replicas: watch.replicas,
+    }
+}
+
+/// The time of the week `span` before `at`.
+fn before(at: Duration, span: Duration) -> Duration {
+    const WEEK: u64 = 7 * 86_400_000_000_000;
+    Duration::from_nanos((at.as_nanos() % WEEK + WEEK - span.as_nanos() % WEEK) % WEEK)
+}
+
+impl Measured {
+    /// The observations, each with whether it met a cold start.
+    pub fn observations(&self) -> Vec<(Observation, Option<bool>)> {
+        let cold =
+            |trace: &Option<RequestTrace>| Some(trace.as_ref().is_some_and(|trace| trace.cold));
+        self.requests
+            .iter()
+            .map(|(seen, trace)| (*seen, cold(trace)))
+            .collect()
+    }
+
+    /// The name of a request, counted from one.
+    pub fn number(id: RequestId) -> u64 {
+        (id.0 & u64::from(u32::MAX)) + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_week_wraps_around_before_a_session() {
+        let hour = |hours: u64| Duration::from_nanos(hours * 3_600_000_000_000);
+        assert_eq!(before(hour(14), hour(1)), hour(13));
+        assert_eq!(before(hour(1), hour(2)), hour(167));
+        assert_eq!(before(hour(1), hour(168 * 3 + 2)), hour(167));
+    }
+}
