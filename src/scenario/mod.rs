@@ -12,6 +12,7 @@ mod document;
 mod kind;
 mod problem;
 mod reader;
+mod schema;
 mod understood;
 pub mod units;
 
@@ -19,6 +20,7 @@ pub use document::{Document, Key, Node, Table, Value};
 pub use kind::Kind;
 pub use problem::{Complaint, Problem, ScenarioError, SourceId, Sources, Span, did_you_mean};
 pub use reader::{Reader, Reading, Variant};
+pub use schema::{Overrides, load};
 pub use understood::Understood;
 
 #[cfg(test)]

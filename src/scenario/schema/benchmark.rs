@@ -1,0 +1,123 @@
+//! The `benchmark` table: what is sent, how it is spread, when, and to which models.
+
+use super::super::{Kind, Reader, Variant};
+use super::values::{count, optional_span};
+use crate::experiment::{Provider, Session};
+use crate::measure::protocol::{GapPlan, Protocol};
+use crate::scenario::did_you_mean;
+use crate::time::Duration;
+
+/// The protocol, its sessions, and the models it is limited to (none: all).
+pub(super) fn read(
+    mut reader: Reader<'_>,
+    start: Duration,
+    warm_up: Duration,
+) -> (Protocol, Vec<Session>, Vec<String>) {
+    let requests = count(&mut reader, "requests", "0", "75");
+    let discard = count(&mut reader, "discard", "0", "1");
+    let gaps = gaps(&mut reader);
+    if let GapPlan::At(times) = &gaps
+        && reader.is_sound("requests")
+        && times.len() != (requests + discard) as usize
+        && reader.is_sound("gaps")
+    {
+        let found = format!(
+            "lists {} times for {requests} requests and {discard} discarded",
+            times.len()
+        );
+        reader.problem_at(
+            "gaps",
+            "`at` must list a time for each request",
+            found,
+            "set requests and discard to match",
+        );
+    }
+    let tokens = Kind::whole().at_least("1").at_most("10000000");
+    let protocol = Protocol {
+        requests,
+        discard,
+        gaps,
+        prompt_tokens: reader.or_default("prompt_tokens", &tokens, "64") as u32,
+        output_tokens: reader.or_default("output_tokens", &tokens, "64") as u32,
+        timeout: optional_span(&mut reader, "timeout", "5m"),
+    };
+    let models = reader.or_default("models", &Kind::text().list(), "[]");
+    let sessions = sessions(reader.table("sessions"), start, warm_up);
+    reader.finish();
+    (protocol, sessions, models)
+}
+
+fn gaps(reader: &mut Reader<'_>) -> GapPlan {
+    let forms = [
+        Variant::shorthand("fixed", "gap"),
+        Variant::table("even"),
+        Variant::table("bursts"),
+        Variant::shorthand("ladder", "gaps"),
+        Variant::table("at"),
+    ];
+    let span = || Kind::duration().at_most("52w");
+    let (form, mut inner) = reader.variant("gaps", &forms, "5s");
+    let plan = match form {
+        "even" => GapPlan::Even {
+            over: inner.or_default("over", &span(), "3h"),
+        },
+        "bursts" => GapPlan::Bursts {
+            size: count(&mut inner, "size", "1", "5"),
+            gap: inner.or_default("gap", &span(), "3s"),
+            every: inner.or_default("every", &span(), "10m"),
+        },
+        "ladder" => {
+            let gaps = span().list().must("not be empty", |gaps| !gaps.is_empty());
+            GapPlan::Ladder(inner.required("gaps", &gaps))
+        }
+        "at" => {
+            let times = span().list().must("be in order", |times| times.is_sorted());
+            GapPlan::At(inner.required("times", &times.example("[\"0s\", \"1m\"]")))
+        }
+        _ => GapPlan::Fixed(inner.required("gap", &span())),
+    };
+    inner.finish();
+    plan
+}
+
+/// Named times of the week; without any, one session right after the warm-up.
+fn sessions(mut reader: Reader<'_>, start: Duration, warm_up: Duration) -> Vec<Session> {
+    let mut sessions = Vec::new();
+    for name in reader.names() {
+        let at = reader.required(&name, &Kind::time_of_week());
+        sessions.push(Session { name, at });
+    }
+    reader.finish();
+    if sessions.is_empty() {
+        sessions.push(Session {
+            name: "once".to_owned(),
+            at: start + warm_up,
+        });
+    }
+    sessions
+}
+
+/// Says which deployments of each provider the benchmark measures.
+pub(super) fn choose(root: &mut Reader<'_>, models: &[String], providers: &mut [Provider]) {
+    for provider in &mut *providers {
+        let deployments = provider.fleet.deployments.iter().enumerate();
+        let chosen = deployments.filter(|(_, one)| models.is_empty() || models.contains(&one.name));
+        provider.benchmarked = chosen.map(|(index, _)| index as u32).collect();
+    }
+    let known: Vec<&str> = providers
+        .iter()
+        .flat_map(|one| &one.fleet.deployments)
+        .map(|one| one.name.as_str())
+        .collect();
+    for model in models
+        .iter()
+        .filter(|model| !known.contains(&model.as_str()))
+    {
+        let help = did_you_mean(model, known.iter().copied()).map_or_else(
+            || format!("known models: {}", known.join(", ")),
+            |near| format!("did you mean `{near}`?"),
+        );
+        let message = format!("`benchmark.models` names `{model}`, which no provider has");
+        root.problem_at("benchmark", message, "the models are chosen here", help);
+    }
+}

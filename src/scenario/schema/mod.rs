@@ -1,0 +1,118 @@
+//! What a scenario may say, and the plan that it becomes.
+//!
+//! Each function reads one table and returns the finished configuration; ranges are checked as values are read, combinations
+//! right after. So this folder is also the reference of keys and defaults, and `check` prints both.
+
+mod benchmark;
+mod deployment;
+mod provider;
+mod traffic;
+mod values;
+
+use super::{Document, Kind, Reader, Reading, ScenarioError, Understood};
+use crate::experiment::{Plan, Provider, Published};
+use crate::stats::PercentileMethod;
+use crate::time::Duration;
+
+/// What a command line adds to a scenario.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// `path=value` arguments, applied in order.
+    pub set: Vec<String>,
+    /// A seed that wins over the scenario's.
+    pub seed: Option<u64>,
+    /// How percentiles are read off.
+    pub percentile: PercentileMethod,
+}
+
+/// Reads the scenario `text`, called `name` in messages, or says everything that is wrong with it.
+pub fn load(
+    name: &str,
+    text: &str,
+    overrides: &Overrides,
+) -> Result<(Plan, Understood), ScenarioError> {
+    let mut document = Document::parse(name, text)?;
+    for argument in &overrides.set {
+        document.set(argument);
+    }
+    if let Some(seed) = overrides.seed {
+        document.set(&format!("seed={seed}"));
+    }
+    let reading = Reading::new(document);
+    let plan = plan(reading.root(), overrides.percentile);
+    reading.into_result(plan)
+}
+
+/// The whole scenario.
+fn plan(mut root: Reader<'_>, percentile: PercentileMethod) -> Plan {
+    let title = root.or_default("title", &Kind::text(), "untitled");
+    let seed = root.or_default("seed", &Kind::whole(), "1");
+    let (start, warm_up, horizon) = time(root.table("time"));
+    let (benchmark, sessions, models) = benchmark::read(root.table("benchmark"), start, warm_up);
+    let mut providers: Vec<Provider> = Vec::new();
+    let entries = root.entries("providers");
+    if entries.is_empty() && root.is_sound("providers") {
+        root.missing(
+            "providers",
+            "{ acme = { deployments = { my-model = {} } } }",
+        );
+    }
+    for (name, entry) in entries {
+        providers.push(provider::read(name, entry));
+    }
+    benchmark::choose(&mut root, &models, &mut providers);
+    let published = published(&mut root, &providers);
+    root.finish();
+    Plan {
+        title,
+        seed,
+        percentile,
+        warm_up,
+        horizon,
+        sessions,
+        benchmark,
+        providers,
+        published,
+    }
+}
+
+/// When the run begins, its warm-up and its shortest window.
+fn time(mut time: Reader<'_>) -> (Duration, Duration, Duration) {
+    let longest = Kind::duration().at_most("52w");
+    let start = time.or_default("start", &Kind::time_of_week(), "Mon 00:00");
+    let warm_up = time.or_default("warm_up", &longest, "1h");
+    let horizon = time.or_default("horizon", &longest, "0s");
+    time.finish();
+    (start, warm_up, horizon)
+}
+
+fn published(root: &mut Reader<'_>, providers: &[Provider]) -> Vec<Published> {
+    let positive = || Kind::duration().positive();
+    let mut rows = Vec::new();
+    for mut row in root.list("published") {
+        let provider = row.required("provider", &Kind::text());
+        let model = row.required("model", &Kind::text());
+        let known = |row: &Provider| {
+            row.name == provider && row.fleet.deployments.iter().any(|one| one.name == model)
+        };
+        if row.is_sound("provider") && row.is_sound("model") && !providers.iter().any(known) {
+            let found = format!("{provider} has no {model}");
+            row.problem_at(
+                "model",
+                "published figures of a model that is not in the scenario",
+                found,
+                "name one that is",
+            );
+        }
+        rows.push(Published {
+            cv_percent: row.required("cv", &Kind::percent().positive()) * 100.0,
+            ttft_median_s: row.required("ttft_median", &positive()).as_secs(),
+            ttft_p95_s: row.required("ttft_p95", &positive()).as_secs(),
+            ttft_std_s: row.optional("ttft_std", &positive()).map(Duration::as_secs),
+            provider,
+            model,
+        });
+        row.finish();
+    }
+    rows
+}

@@ -1,0 +1,131 @@
+//! The `traffic` tables of a deployment: other users' demand.
+
+use super::super::{Kind, Reader, Variant};
+use super::values::{cv, distribution, optional_span, rate, tokens};
+use crate::distribution::Distribution;
+use crate::fleet::config::TrafficConfig;
+use crate::workload::curve::{AZURE_2024_CODE, AZURE_2024_CONVERSATION, Curve};
+use crate::workload::{ArrivalProcess, Pattern};
+
+/// One named stream.
+pub(super) fn read(name: String, mut reader: Reader<'_>) -> TrafficConfig {
+    let pattern = pattern(&mut reader);
+    let curve = curve(&mut reader);
+    let traffic = TrafficConfig {
+        name,
+        arrivals: ArrivalProcess { pattern, curve },
+        prompt_tokens: distribution(
+            &mut reader,
+            "prompt_tokens",
+            &tokens(),
+            "{ lognormal = { median = 500, p95 = 3000 } }",
+        ),
+        output_tokens: distribution(
+            &mut reader,
+            "output_tokens",
+            &tokens(),
+            "{ lognormal = { median = 150, p95 = 600 } }",
+        ),
+        cached_share: reader.or_default("cached_share", &share(), "0%"),
+        priority: reader.or_default("priority", &Kind::whole().at_most("255"), "0") as u8,
+        wakes: reader.or_default("wakes", &Kind::boolean(), "true"),
+        timeout: optional_span(&mut reader, "timeout", "none"),
+    };
+    reader.finish();
+    traffic
+}
+
+/// A share from 0 to 100 %.
+pub(super) fn share() -> Kind<f64> {
+    Kind::percent().non_negative().at_most("100%")
+}
+
+fn pattern(reader: &mut Reader<'_>) -> Pattern {
+    let forms = [
+        Variant::shorthand("poisson", "rate"),
+        Variant::table("deterministic"),
+        Variant::table("gamma"),
+        Variant::table("weibull"),
+        Variant::table("mmpp"),
+        Variant::shorthand("at", "times"),
+    ];
+    let (form, mut inner) = reader.variant("arrivals", &forms, "0/s");
+    let pattern = match form {
+        "mmpp" => mmpp(&mut inner),
+        "at" => {
+            let times = Kind::duration()
+                .at_most("52w")
+                .list()
+                .must("be in order", |times| times.is_sorted());
+            Pattern::At(inner.required("times", &times))
+        }
+        _ => {
+            let rate = inner.required("rate", &rate());
+            let gap = match form {
+                "deterministic" => Distribution::Constant(1.0),
+                "gamma" => Distribution::Gamma {
+                    mean: 1.0,
+                    cv: inner.required("cv", &cv()),
+                },
+                "weibull" => Distribution::weibull_by_cv(1.0, inner.required("cv", &cv())),
+                _ => Distribution::Exponential { mean: 1.0 },
+            };
+            Pattern::Renewal { rate, gap }
+        }
+    };
+    inner.finish();
+    pattern
+}
+
+fn mmpp(inner: &mut Reader<'_>) -> Pattern {
+    let span = Kind::duration().at_least("1ms").at_most("52w");
+    Pattern::Mmpp {
+        rates: ["calm_rate", "burst_rate"].map(|key| inner.required(key, &rate())),
+        sojourns: ["calm_mean", "burst_mean"].map(|key| inner.required(key, &span).as_secs()),
+    }
+}
+
+/// Variation over the day and the week.
+fn curve(reader: &mut Reader<'_>) -> Curve {
+    let forms = [
+        Variant::unit("flat"),
+        Variant::unit("azure-2024-code"),
+        Variant::unit("azure-2024-conversation"),
+        Variant::shorthand("hours", "multipliers"),
+    ];
+    let (form, mut inner) = reader.variant("daily", &forms, "flat");
+    let daily = match form {
+        "azure-2024-code" => AZURE_2024_CODE,
+        "azure-2024-conversation" => AZURE_2024_CONVERSATION,
+        "hours" => profile(&mut inner, "multipliers"),
+        _ => [1.0; 24],
+    };
+    inner.finish();
+    let forms = [
+        Variant::unit("flat"),
+        Variant::shorthand("days", "multipliers"),
+    ];
+    let (form, mut inner) = reader.variant("weekly", &forms, "flat");
+    let weekly = if form == "days" {
+        profile(&mut inner, "multipliers")
+    } else {
+        [1.0; 7]
+    };
+    inner.finish();
+    if daily.iter().any(|value| *value > 0.0) && weekly.iter().any(|value| *value > 0.0) {
+        Curve::new(&daily, &weekly)
+    } else {
+        Curve::FLAT
+    }
+}
+
+/// `N` multipliers, not all zero.
+fn profile<const N: usize>(inner: &mut Reader<'_>, key: &str) -> [f64; N] {
+    let kind = Kind::number().non_negative().at_most("1000000").list();
+    let kind = kind
+        .example(&format!("[{}]", vec!["1"; N].join(", ")))
+        .must(format!("have {N} numbers, not all zero"), |list| {
+            list.len() == N && list.iter().any(|x| *x > 0.0)
+        });
+    inner.required(key, &kind).try_into().unwrap_or([1.0; N])
+}
