@@ -322,7 +322,7 @@ fn assign_under(node: &mut Node, path: &[Key], value: &Node, any: bool) -> Resul
                     label: "not an index of the list".to_owned(),
                     help: Some(match length {
                         0 => "the list is empty; give a whole list, for example [1, 2]".to_owned(),
-                        _ => format!("indices go from 0 to {}", length - 1),
+                        _ => format!("it has {length}, counted from 0"),
                     }),
                 }),
             }

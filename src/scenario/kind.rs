@@ -102,6 +102,7 @@ impl<T: 'static> Kind<T> {
                     _ => format!("is {}", describe(node)),
                 },
                 help: help.clone(),
+                part: String::new(),
                 span: None,
             })
         });
@@ -128,14 +129,14 @@ impl<T: 'static> Kind<T> {
             example,
             read: Rc::new(move |node| match &node.value {
                 Value::Array(items) => {
-                    let item = |item: &Node| {
+                    let item = |(index, item): (usize, &Node)| {
                         read(item).map_err(|complaint| Complaint {
-                            says: format!("has an element that {}", complaint.says),
+                            part: format!(".{index}{}", complaint.part),
                             span: complaint.span.or(Some(item.span)),
                             ..complaint
                         })
                     };
-                    items.iter().map(item).collect()
+                    items.iter().enumerate().map(item).collect()
                 }
                 _ => Err(Complaint::new(
                     &must,

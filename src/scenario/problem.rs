@@ -83,7 +83,9 @@ pub struct Complaint {
     pub found: String,
     /// How to put it right.
     pub help: Option<String>,
-    /// Where, when it is only a part of the value.
+    /// Which part of the value, as a path after the key: `.1`; empty for the whole.
+    pub part: String,
+    /// Where that part stands.
     pub span: Option<Span>,
 }
 
@@ -94,6 +96,7 @@ impl Complaint {
             says: says.into(),
             found: found.into(),
             help: Some(help.into()),
+            part: String::new(),
             span: None,
         }
     }
@@ -108,14 +111,11 @@ pub struct ScenarioError {
 }
 
 impl ScenarioError {
-    /// Puts the problems in order and drops those that repeat an earlier one's place: the first says why.
+    /// Puts the problems in order.
     pub fn new(sources: Sources, mut problems: Vec<Problem>) -> Self {
         // Stable, so that of several problems in one place the first found stays first.
         problems.sort_by_key(|problem| problem.span.unwrap_or(Span::FILE));
-        problems.dedup_by(|later, earlier| {
-            later.span.is_some() && later.span == earlier.span
-                || later.span == earlier.span && later.message == earlier.message
-        });
+        problems.dedup();
         Self { sources, problems }
     }
 

@@ -1,6 +1,7 @@
 //! Reading a document table by table, with every problem collected.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 
 use super::document::{Document, Key, Node, Table, Value};
 use super::kind::{Kind, default_node, describe, is_override};
@@ -14,6 +15,8 @@ pub struct Reading {
     sources: Sources,
     root: RefCell<Table>,
     problems: RefCell<Vec<Problem>>,
+    /// Where the document has problems of its own; another there would only be a consequence.
+    refused: BTreeSet<Span>,
     understood: RefCell<Understood>,
     /// Readers not yet finished.
     open: Cell<usize>,
@@ -25,6 +28,11 @@ impl Reading {
         Self {
             sources: document.sources,
             root: RefCell::new(document.root),
+            refused: document
+                .problems
+                .iter()
+                .filter_map(|problem| problem.span)
+                .collect(),
             problems: RefCell::new(document.problems),
             understood: RefCell::default(),
             open: Cell::new(0),
@@ -63,6 +71,7 @@ impl Reading {
             table,
             defaulted: false,
             muted: false,
+            shorthand: None,
         }
     }
 }
@@ -117,6 +126,8 @@ pub struct Reader<'a> {
     defaulted: bool,
     /// The table could not be read, so what it lacks is no news.
     muted: bool,
+    /// The key whose bare value the table stands for.
+    shorthand: Option<String>,
 }
 
 #[derive(Debug)]
@@ -229,15 +240,15 @@ impl<'a> Reader<'a> {
 
     /// A list of tables; empty when missing.
     pub fn list(&mut self, key: &str) -> Vec<Reader<'a>> {
-        let items = match self.take(key) {
-            None => Vec::new(),
+        let (items, given) = match self.take(key) {
+            None => (Vec::new(), false),
             Some((
                 _,
                 Node {
                     value: Value::Array(items),
                     ..
                 },
-            )) => items,
+            )) => (items, true),
             Some((_, node)) => {
                 let found = format!("is {}", describe(&node));
                 let help = format!("write {key} = [{{ .. }}, {{ .. }}]");
@@ -246,9 +257,13 @@ impl<'a> Reader<'a> {
                     node.span,
                     Complaint::new("must be a list of tables", found, help),
                 );
-                Vec::new()
+                (Vec::new(), true)
             }
         };
+        if items.is_empty() {
+            self.note(key, "[]".to_owned(), self.defaulted || !given);
+            return Vec::new();
+        }
         let ids = self
             .reading
             .understood
@@ -435,7 +450,8 @@ impl<'a> Reader<'a> {
         if let Some(asked) = self.asked.iter_mut().find(|asked| asked.key == key) {
             asked.sound = false;
         }
-        let message = format!("`{key}` {}", complaint.says);
+        let key = self.shorthand.as_deref().unwrap_or(key);
+        let message = format!("`{key}{}` {}", complaint.part, complaint.says);
         self.push(
             message,
             Some(complaint.span.unwrap_or(span)),
@@ -445,7 +461,7 @@ impl<'a> Reader<'a> {
     }
 
     fn push(&self, message: String, span: Option<Span>, label: String, help: Option<String>) {
-        if !self.muted {
+        if !self.muted && span.is_none_or(|span| !self.reading.refused.contains(&span)) {
             let span = span.filter(|&span| span != Span::FILE);
             self.reading.problems.borrow_mut().push(Problem {
                 message,
@@ -498,6 +514,7 @@ impl<'a> Reader<'a> {
         defaulted: bool,
     ) -> (&'static str, Reader<'a>) {
         let Variant { name, form } = picked.variant;
+        let shorthand = picked.key.is_none().then(|| key.to_owned());
         let header = picked.key.as_ref().map_or(at, |key| key.span);
         for stray in &picked.strays {
             self.unknown(stray, &[name]);
@@ -513,6 +530,7 @@ impl<'a> Reader<'a> {
         };
         let mut reader = self.inside(&format!("{key}.{name}"), header, picked.payload, id);
         reader.defaulted = defaulted;
+        reader.shorthand = shorthand;
         (name, reader)
     }
 }

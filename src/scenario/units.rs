@@ -241,7 +241,7 @@ pub fn time_of_week(text: &str) -> Parsed<Duration> {
         .iter()
         .position(|day| name.eq_ignore_ascii_case(day) || name.eq_ignore_ascii_case(&day[..3]))
         .ok_or_else(|| {
-            let help = did_you_mean(name, DAYS)
+            let help = did_you_mean(name, DAYS.iter().flat_map(|day| [&day[..3], day]))
                 .map_or(help.to_owned(), |day| format!("did you mean `{day}`?"));
             Complaint::new(
                 "must be a time of the week",
