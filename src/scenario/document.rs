@@ -212,22 +212,20 @@ fn parse_path(argument: &str, source: SourceId) -> Result<(Vec<Key>, usize), Pro
         let rest = &argument[at..];
         at += rest.len() - rest.trim_start().len();
         let rest = &argument[at..];
-        let (name, length) = match rest.chars().next() {
-            Some(quote @ ('"' | '\'')) => match rest[1..].find(quote) {
-                Some(end) => (&rest[1..=end], end + 2),
-                None => {
-                    return Err(problem(
-                        "the path of `--set` is malformed",
-                        at..argument.len(),
-                        "quote not closed",
-                    ));
-                }
-            },
-            _ => {
-                let end = rest.find(['.', '=']).unwrap_or(rest.len());
-                let name = rest[..end].trim_end();
-                (name, name.len())
-            }
+        let (name, length) = if rest.starts_with(['"', '\'']) {
+            let Some(end) = rest[1..].find(&rest[..1]) else {
+                let range = at..argument.len();
+                return Err(problem(
+                    "the path of `--set` is malformed",
+                    range,
+                    "quote not closed",
+                ));
+            };
+            (&rest[1..=end], end + 2)
+        } else {
+            let end = rest.find(['.', '=']).unwrap_or(rest.len());
+            let name = rest[..end].trim_end();
+            (name, name.len())
         };
         if name.is_empty() {
             return Err(problem(

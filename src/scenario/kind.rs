@@ -4,9 +4,12 @@ use std::fmt;
 use std::rc::Rc;
 
 use super::document::{Node, Value};
-use super::problem::{Complaint, SourceId, Span, suggest};
+use super::problem::{Complaint, Part, SourceId, Span, suggest};
 use super::units::{self, Parsed, quoted};
 use crate::time::Duration;
+
+/// Reads a value.
+type Read<T> = dyn Fn(&Node) -> Parsed<T>;
 
 /// A kind of value: reads it from the scenario and prints it as TOML that reads back to the same value.
 ///
@@ -17,7 +20,7 @@ pub struct Kind<T> {
     what: String,
     /// As TOML.
     example: String,
-    read: Rc<dyn Fn(&Node) -> Parsed<T>>,
+    read: Rc<Read<T>>,
     show: Rc<dyn Fn(&T) -> String>,
 }
 
@@ -102,8 +105,7 @@ impl<T: 'static> Kind<T> {
                     _ => format!("is {}", describe(node)),
                 },
                 help: help.clone(),
-                part: String::new(),
-                span: None,
+                part: None,
             })
         });
         self
@@ -130,10 +132,14 @@ impl<T: 'static> Kind<T> {
             read: Rc::new(move |node| match &node.value {
                 Value::Array(items) => {
                     let item = |(index, item): (usize, &Node)| {
-                        read(item).map_err(|complaint| Complaint {
-                            part: format!(".{index}{}", complaint.part),
-                            span: complaint.span.or(Some(item.span)),
-                            ..complaint
+                        read(item).map_err(|mut complaint| {
+                            let (rest, span) = match complaint.part.take() {
+                                Some(part) => (part.path, part.span),
+                                None => (String::new(), item.span),
+                            };
+                            let path = format!(".{index}{rest}");
+                            complaint.part = Some(Box::new(Part { path, span }));
+                            complaint
                         })
                     };
                     items.iter().enumerate().map(item).collect()
@@ -276,7 +282,7 @@ impl Kind<u64> {
     pub fn whole() -> Self {
         let read = |value: &Value| match *value {
             Value::Integer(value) => u64::try_from(value).ok().map(Ok),
-            Value::Float(value) if value >= 0.0 && value < 1e15 && value.fract() == 0.0 => {
+            Value::Float(value) if (0.0..1e15).contains(&value) && value.fract() == 0.0 => {
                 Some(Ok(value as u64))
             }
             _ => None,

@@ -83,10 +83,17 @@ pub struct Complaint {
     pub found: String,
     /// How to put it right.
     pub help: Option<String>,
-    /// Which part of the value, as a path after the key: `.1`; empty for the whole.
-    pub part: String,
-    /// Where that part stands.
-    pub span: Option<Span>,
+    /// Where, when it is only a part of the value.
+    pub part: Option<Box<Part>>,
+}
+
+/// A part of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// As a path after the key: `.1`.
+    pub path: String,
+    /// Where it stands.
+    pub span: Span,
 }
 
 impl Complaint {
@@ -96,8 +103,7 @@ impl Complaint {
             says: says.into(),
             found: found.into(),
             help: Some(help.into()),
-            part: String::new(),
-            span: None,
+            part: None,
         }
     }
 }

@@ -137,17 +137,16 @@ struct Asked {
     sound: bool,
 }
 
-impl<'a> Reader<'a> {
+impl Reader<'_> {
     /// The value, or a problem when the key is missing. The kind's example stands in for what cannot be read.
     pub fn required<T: 'static>(&mut self, key: &str, kind: &Kind<T>) -> T {
-        match self.take(key) {
-            Some((_, node)) => self.read(key, &node, kind),
-            None => {
-                self.missing(key, kind.example_text());
-                None
-            }
-        }
-        .unwrap_or_else(|| kind.default_value(kind.example_text()))
+        let value = if let Some((_, node)) = self.take(key) {
+            self.read(key, &node, kind)
+        } else {
+            self.missing(key, kind.example_text());
+            None
+        };
+        value.unwrap_or_else(|| kind.default_value(kind.example_text()))
     }
 
     /// The value, if the key is there and can be read.
@@ -182,7 +181,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A table of the scenario's schema; when missing, an empty one, whose every value takes its default.
-    pub fn table(&mut self, key: &str) -> Reader<'a> {
+    pub fn table(&mut self, key: &str) -> Self {
         let id = self.reading.understood.borrow_mut().table(self.table, key);
         match self.take(key) {
             Some((name, node)) => self.inside(key, name.span, node, id),
@@ -191,14 +190,14 @@ impl<'a> Reader<'a> {
     }
 
     /// A table that may be missing.
-    pub fn optional_table(&mut self, key: &str) -> Option<Reader<'a>> {
+    pub fn optional_table(&mut self, key: &str) -> Option<Self> {
         let (name, node) = self.take(key)?;
         let id = self.reading.understood.borrow_mut().table(self.table, key);
         Some(self.inside(key, name.span, node, id))
     }
 
     /// A table of tables that the user names, in the order of the file; empty when missing.
-    pub fn entries(&mut self, key: &str) -> Vec<(String, Reader<'a>)> {
+    pub fn entries(&mut self, key: &str) -> Vec<(String, Self)> {
         let mut table = self.table(key);
         let names = table.names();
         let entries = names.into_iter().map(|name| {
@@ -239,7 +238,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A list of tables; empty when missing.
-    pub fn list(&mut self, key: &str) -> Vec<Reader<'a>> {
+    pub fn list(&mut self, key: &str) -> Vec<Self> {
         let (items, given) = match self.take(key) {
             None => (Vec::new(), false),
             Some((
@@ -286,7 +285,7 @@ impl<'a> Reader<'a> {
         key: &str,
         variants: &[Variant],
         default: &str,
-    ) -> (&'static str, Reader<'a>) {
+    ) -> (&'static str, Self) {
         if let Some(chosen) = self.optional_variant(key, variants) {
             return chosen;
         }
@@ -304,7 +303,7 @@ impl<'a> Reader<'a> {
         &mut self,
         key: &str,
         variants: &[Variant],
-    ) -> Option<(&'static str, Reader<'a>)> {
+    ) -> Option<(&'static str, Self)> {
         let (name, node) = self.take(key)?;
         let span = node.span;
         match pick(node, variants) {
@@ -451,13 +450,11 @@ impl<'a> Reader<'a> {
             asked.sound = false;
         }
         let key = self.shorthand.as_deref().unwrap_or(key);
-        let message = format!("`{key}{}` {}", complaint.part, complaint.says);
-        self.push(
-            message,
-            Some(complaint.span.unwrap_or(span)),
-            complaint.found,
-            complaint.help,
-        );
+        let (part, span) = complaint
+            .part
+            .map_or((String::new(), span), |part| (part.path, part.span));
+        let message = format!("`{key}{part}` {}", complaint.says);
+        self.push(message, Some(span), complaint.found, complaint.help);
     }
 
     fn push(&self, message: String, span: Option<Span>, label: String, help: Option<String>) {
@@ -480,7 +477,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn child(&self, left: Table, key: &str, header: Span, id: TableId) -> Reader<'a> {
+    fn child(&self, left: Table, key: &str, header: Span, id: TableId) -> Self {
         let mut reader = self.reading.reader(left, self.path_of(key), header, id);
         reader.muted = self.muted;
         reader.defaulted = self.defaulted;
@@ -488,21 +485,20 @@ impl<'a> Reader<'a> {
     }
 
     /// A reader for a node that has to be a table.
-    fn inside(&mut self, key: &str, header: Span, node: Node, id: TableId) -> Reader<'a> {
-        match node.value {
-            Value::Table(table) => self.child(table, key, header, id),
-            _ => {
-                let found = format!("is {}", describe(&node));
-                self.complain(
-                    key,
-                    node.span,
-                    Complaint::new("must be a table", found, format!("write {key} = {{ .. }}")),
-                );
-                let mut reader = self.child(Table::default(), key, header, id);
-                reader.muted = true;
-                reader
-            }
+    fn inside(&mut self, key: &str, header: Span, node: Node, id: TableId) -> Self {
+        if let Value::Table(table) = node.value {
+            return self.child(table, key, header, id);
         }
+        let found = format!("is {}", describe(&node));
+        let help = format!("write {key} = {{ .. }}");
+        self.complain(
+            key,
+            node.span,
+            Complaint::new("must be a table", found, help),
+        );
+        let mut reader = self.child(Table::default(), key, header, id);
+        reader.muted = true;
+        reader
     }
 
     /// A reader for the variant's own table.
@@ -512,7 +508,7 @@ impl<'a> Reader<'a> {
         picked: Picked,
         at: Span,
         defaulted: bool,
-    ) -> (&'static str, Reader<'a>) {
+    ) -> (&'static str, Self) {
         let Variant { name, form } = picked.variant;
         let shorthand = picked.key.is_none().then(|| key.to_owned());
         let header = picked.key.as_ref().map_or(at, |key| key.span);

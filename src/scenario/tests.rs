@@ -259,7 +259,7 @@ fn unknown_key() {
 #[test]
 fn problems_in_two_tables() {
     assert_snapshot!(problems(
-        "sed = 3\n[traffic]\nrate = 0.4\n[deployments.a]\nmax = 2\n",
+        "sed = 3\nphases = [{}]\n[traffic]\nrate = 0.4\n[deployments.a]\nscaling.concurrency = {}\n",
         &[]
     ), @r#"
     error: unknown key `sed`
@@ -270,21 +270,37 @@ fn problems_in_two_tables() {
       |
       = help: did you mean `seed`?
 
-    error: `rate` must be a rate
-     --> steady.toml:3:8
+    error: `phases.0.name` is missing
+     --> steady.toml:2:11
       |
-    3 | rate = 0.4
+    2 | phases = [{}]
+      |           ^^
+      |
+      = help: add it, for example name = "name"
+
+    error: `rate` must be a rate
+     --> steady.toml:4:8
+      |
+    4 | rate = 0.4
       |        ^^^ has no unit
       |
       = help: write a unit, for example "0.4/s"
 
     error: `deployments.a.weights` is missing
-     --> steady.toml:4:14
+     --> steady.toml:5:14
       |
-    4 | [deployments.a]
+    5 | [deployments.a]
       |              ^
       |
       = help: add it, for example weights = "16GiB"
+
+    error: `deployments.a.scaling.concurrency.stable` is missing
+     --> steady.toml:6:9
+      |
+    6 | scaling.concurrency = {}
+      |         ^^^^^^^^^^^
+      |
+      = help: add it, for example stable = "90s"
     "#);
 }
 
@@ -751,7 +767,7 @@ fn never_panics(text: &str, set: &str) {
             assert_eq!(again.to_plain_toml(), understood.to_plain_toml());
         }
         Err(error) => {
-            assert!(!error.to_string().is_empty() && !error.styled().to_string().is_empty())
+            assert!(!error.to_string().is_empty() && !error.styled().to_string().is_empty());
         }
     }
 }

@@ -288,7 +288,7 @@ pub(super) fn quoted(text: &str) -> String {
             '"' | '\\' => quoted.extend(['\\', c]),
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
-            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c if c.is_control() => quoted.extend(format!("\\u{:04X}", u32::from(c)).chars()),
             c => quoted.push(c),
         }
     }
@@ -458,6 +458,7 @@ fn print_quantity(value: f64, units: &[(&str, f64)]) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by it")]
 mod tests {
     use proptest::prelude::*;
 
