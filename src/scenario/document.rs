@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::problem::{Problem, ScenarioError, SourceId, Sources, Span};
 
-/// Largest text that is read [bytes].
+/// Largest text that is read \[bytes\].
 const MAX_BYTES: usize = 1 << 20;
 /// Deepest nesting of tables and lists.
 const MAX_DEPTH: usize = 64;

@@ -290,7 +290,7 @@ impl Kind<u64> {
         Self::new("a whole number", "1", read, u64::to_string)
     }
 
-    /// A size such as `"16GiB"` [bytes].
+    /// A size such as `"16GiB"` \[bytes\].
     pub fn bytes() -> Self {
         Self::unit("a size", "\"16GiB\"", units::bytes, |bytes| {
             units::print_bytes(*bytes)
@@ -333,7 +333,7 @@ impl Kind<f64> {
         })
     }
 
-    /// A share, as `"70%"` or as the number `0.7` [1].
+    /// A share, as `"70%"` or as the number `0.7` \[1\].
     pub fn percent() -> Self {
         let read = |value: &Value| match value {
             Value::String(text) => Some(units::percent(text)),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::units::quoted;
 
-/// Longest line on which a variant is written instead of under a header [characters].
+/// Longest line on which a variant is written instead of under a header \[characters\].
 const LINE: usize = 100;
 
 /// What was read, in the order of reading. Printed as TOML it is a scenario that means the same and leaves nothing to defaults.
