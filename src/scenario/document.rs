@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::problem::{Problem, ScenarioError, SourceId, Sources, Span};
 
-/// Largest text that is read [bytes].
+/// Largest text that is read \[bytes\].
 const MAX_BYTES: usize = 1 << 20;
 /// Deepest nesting of tables and lists.
 const MAX_DEPTH: usize = 64;
@@ -212,22 +212,20 @@ fn parse_path(argument: &str, source: SourceId) -> Result<(Vec<Key>, usize), Pro
         let rest = &argument[at..];
         at += rest.len() - rest.trim_start().len();
         let rest = &argument[at..];
-        let (name, length) = match rest.chars().next() {
-            Some(quote @ ('"' | '\'')) => match rest[1..].find(quote) {
-                Some(end) => (&rest[1..=end], end + 2),
-                None => {
-                    return Err(problem(
-                        "the path of `--set` is malformed",
-                        at..argument.len(),
-                        "quote not closed",
-                    ));
-                }
-            },
-            _ => {
-                let end = rest.find(['.', '=']).unwrap_or(rest.len());
-                let name = rest[..end].trim_end();
-                (name, name.len())
-            }
+        let (name, length) = if rest.starts_with(['"', '\'']) {
+            let Some(end) = rest[1..].find(&rest[..1]) else {
+                let range = at..argument.len();
+                return Err(problem(
+                    "the path of `--set` is malformed",
+                    range,
+                    "quote not closed",
+                ));
+            };
+            (&rest[1..=end], end + 2)
+        } else {
+            let end = rest.find(['.', '=']).unwrap_or(rest.len());
+            let name = rest[..end].trim_end();
+            (name, name.len())
         };
         if name.is_empty() {
             return Err(problem(
@@ -322,7 +320,7 @@ fn assign_under(node: &mut Node, path: &[Key], value: &Node, any: bool) -> Resul
                     label: "not an index of the list".to_owned(),
                     help: Some(match length {
                         0 => "the list is empty; give a whole list, for example [1, 2]".to_owned(),
-                        _ => format!("indices go from 0 to {}", length - 1),
+                        _ => format!("it has {length}, counted from 0"),
                     }),
                 }),
             }

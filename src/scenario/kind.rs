@@ -4,9 +4,12 @@ use std::fmt;
 use std::rc::Rc;
 
 use super::document::{Node, Value};
-use super::problem::{Complaint, SourceId, Span, suggest};
+use super::problem::{Complaint, Part, SourceId, Span, suggest};
 use super::units::{self, Parsed, quoted};
 use crate::time::Duration;
+
+/// Reads a value.
+type Read<T> = dyn Fn(&Node) -> Parsed<T>;
 
 /// A kind of value: reads it from the scenario and prints it as TOML that reads back to the same value.
 ///
@@ -17,7 +20,7 @@ pub struct Kind<T> {
     what: String,
     /// As TOML.
     example: String,
-    read: Rc<dyn Fn(&Node) -> Parsed<T>>,
+    read: Rc<Read<T>>,
     show: Rc<dyn Fn(&T) -> String>,
 }
 
@@ -102,7 +105,7 @@ impl<T: 'static> Kind<T> {
                     _ => format!("is {}", describe(node)),
                 },
                 help: help.clone(),
-                span: None,
+                part: None,
             })
         });
         self
@@ -128,14 +131,18 @@ impl<T: 'static> Kind<T> {
             example,
             read: Rc::new(move |node| match &node.value {
                 Value::Array(items) => {
-                    let item = |item: &Node| {
-                        read(item).map_err(|complaint| Complaint {
-                            says: format!("has an element that {}", complaint.says),
-                            span: complaint.span.or(Some(item.span)),
-                            ..complaint
+                    let item = |(index, item): (usize, &Node)| {
+                        read(item).map_err(|mut complaint| {
+                            let (rest, span) = match complaint.part.take() {
+                                Some(part) => (part.path, part.span),
+                                None => (String::new(), item.span),
+                            };
+                            let path = format!(".{index}{rest}");
+                            complaint.part = Some(Box::new(Part { path, span }));
+                            complaint
                         })
                     };
-                    items.iter().map(item).collect()
+                    items.iter().enumerate().map(item).collect()
                 }
                 _ => Err(Complaint::new(
                     &must,
@@ -275,7 +282,7 @@ impl Kind<u64> {
     pub fn whole() -> Self {
         let read = |value: &Value| match *value {
             Value::Integer(value) => u64::try_from(value).ok().map(Ok),
-            Value::Float(value) if value >= 0.0 && value < 1e15 && value.fract() == 0.0 => {
+            Value::Float(value) if (0.0..1e15).contains(&value) && value.fract() == 0.0 => {
                 Some(Ok(value as u64))
             }
             _ => None,
@@ -283,7 +290,7 @@ impl Kind<u64> {
         Self::new("a whole number", "1", read, u64::to_string)
     }
 
-    /// A size such as `"16GiB"` [bytes].
+    /// A size such as `"16GiB"` \[bytes\].
     pub fn bytes() -> Self {
         Self::unit("a size", "\"16GiB\"", units::bytes, |bytes| {
             units::print_bytes(*bytes)
@@ -326,7 +333,7 @@ impl Kind<f64> {
         })
     }
 
-    /// A share, as `"70%"` or as the number `0.7` [1].
+    /// A share, as `"70%"` or as the number `0.7` \[1\].
     pub fn percent() -> Self {
         let read = |value: &Value| match value {
             Value::String(text) => Some(units::percent(text)),

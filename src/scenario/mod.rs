@@ -18,10 +18,11 @@ pub mod units;
 
 pub use document::{Document, Key, Node, Table, Value};
 pub use kind::Kind;
-pub use problem::{Complaint, Problem, ScenarioError, SourceId, Sources, Span, did_you_mean};
+pub use problem::{Complaint, Part, Problem, ScenarioError, SourceId, Sources, Span, did_you_mean};
 pub use reader::{Reader, Reading, Variant};
 pub use schema::{Overrides, load};
 pub use understood::Understood;
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by it")]
 mod tests;

@@ -84,7 +84,16 @@ pub struct Complaint {
     /// How to put it right.
     pub help: Option<String>,
     /// Where, when it is only a part of the value.
-    pub span: Option<Span>,
+    pub part: Option<Box<Part>>,
+}
+
+/// A part of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// As a path after the key: `.1`.
+    pub path: String,
+    /// Where it stands.
+    pub span: Span,
 }
 
 impl Complaint {
@@ -94,7 +103,7 @@ impl Complaint {
             says: says.into(),
             found: found.into(),
             help: Some(help.into()),
-            span: None,
+            part: None,
         }
     }
 }
@@ -108,14 +117,11 @@ pub struct ScenarioError {
 }
 
 impl ScenarioError {
-    /// Puts the problems in order and drops those that repeat an earlier one's place: the first says why.
+    /// Puts the problems in order.
     pub fn new(sources: Sources, mut problems: Vec<Problem>) -> Self {
         // Stable, so that of several problems in one place the first found stays first.
         problems.sort_by_key(|problem| problem.span.unwrap_or(Span::FILE));
-        problems.dedup_by(|later, earlier| {
-            later.span.is_some() && later.span == earlier.span
-                || later.span == earlier.span && later.message == earlier.message
-        });
+        problems.dedup();
         Self { sources, problems }
     }
 

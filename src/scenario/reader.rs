@@ -1,6 +1,7 @@
 //! Reading a document table by table, with every problem collected.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 
 use super::document::{Document, Key, Node, Table, Value};
 use super::kind::{Kind, default_node, describe, is_override};
@@ -14,6 +15,8 @@ pub struct Reading {
     sources: Sources,
     root: RefCell<Table>,
     problems: RefCell<Vec<Problem>>,
+    /// Where the document has problems of its own; another there would only be a consequence.
+    refused: BTreeSet<Span>,
     understood: RefCell<Understood>,
     /// Readers not yet finished.
     open: Cell<usize>,
@@ -25,6 +28,11 @@ impl Reading {
         Self {
             sources: document.sources,
             root: RefCell::new(document.root),
+            refused: document
+                .problems
+                .iter()
+                .filter_map(|problem| problem.span)
+                .collect(),
             problems: RefCell::new(document.problems),
             understood: RefCell::default(),
             open: Cell::new(0),
@@ -63,6 +71,7 @@ impl Reading {
             table,
             defaulted: false,
             muted: false,
+            shorthand: None,
         }
     }
 }
@@ -117,6 +126,8 @@ pub struct Reader<'a> {
     defaulted: bool,
     /// The table could not be read, so what it lacks is no news.
     muted: bool,
+    /// The key whose bare value the table stands for.
+    shorthand: Option<String>,
 }
 
 #[derive(Debug)]
@@ -126,17 +137,16 @@ struct Asked {
     sound: bool,
 }
 
-impl<'a> Reader<'a> {
+impl Reader<'_> {
     /// The value, or a problem when the key is missing. The kind's example stands in for what cannot be read.
     pub fn required<T: 'static>(&mut self, key: &str, kind: &Kind<T>) -> T {
-        match self.take(key) {
-            Some((_, node)) => self.read(key, &node, kind),
-            None => {
-                self.missing(key, kind.example_text());
-                None
-            }
-        }
-        .unwrap_or_else(|| kind.default_value(kind.example_text()))
+        let value = if let Some((_, node)) = self.take(key) {
+            self.read(key, &node, kind)
+        } else {
+            self.missing(key, kind.example_text());
+            None
+        };
+        value.unwrap_or_else(|| kind.default_value(kind.example_text()))
     }
 
     /// The value, if the key is there and can be read.
@@ -171,7 +181,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A table of the scenario's schema; when missing, an empty one, whose every value takes its default.
-    pub fn table(&mut self, key: &str) -> Reader<'a> {
+    pub fn table(&mut self, key: &str) -> Self {
         let id = self.reading.understood.borrow_mut().table(self.table, key);
         match self.take(key) {
             Some((name, node)) => self.inside(key, name.span, node, id),
@@ -180,14 +190,14 @@ impl<'a> Reader<'a> {
     }
 
     /// A table that may be missing.
-    pub fn optional_table(&mut self, key: &str) -> Option<Reader<'a>> {
+    pub fn optional_table(&mut self, key: &str) -> Option<Self> {
         let (name, node) = self.take(key)?;
         let id = self.reading.understood.borrow_mut().table(self.table, key);
         Some(self.inside(key, name.span, node, id))
     }
 
     /// A table of tables that the user names, in the order of the file; empty when missing.
-    pub fn entries(&mut self, key: &str) -> Vec<(String, Reader<'a>)> {
+    pub fn entries(&mut self, key: &str) -> Vec<(String, Self)> {
         let mut table = self.table(key);
         let names = table.names();
         let entries = names.into_iter().map(|name| {
@@ -228,16 +238,16 @@ impl<'a> Reader<'a> {
     }
 
     /// A list of tables; empty when missing.
-    pub fn list(&mut self, key: &str) -> Vec<Reader<'a>> {
-        let items = match self.take(key) {
-            None => Vec::new(),
+    pub fn list(&mut self, key: &str) -> Vec<Self> {
+        let (items, given) = match self.take(key) {
+            None => (Vec::new(), false),
             Some((
                 _,
                 Node {
                     value: Value::Array(items),
                     ..
                 },
-            )) => items,
+            )) => (items, true),
             Some((_, node)) => {
                 let found = format!("is {}", describe(&node));
                 let help = format!("write {key} = [{{ .. }}, {{ .. }}]");
@@ -246,9 +256,13 @@ impl<'a> Reader<'a> {
                     node.span,
                     Complaint::new("must be a list of tables", found, help),
                 );
-                Vec::new()
+                (Vec::new(), true)
             }
         };
+        if items.is_empty() {
+            self.note(key, "[]".to_owned(), self.defaulted || !given);
+            return Vec::new();
+        }
         let ids = self
             .reading
             .understood
@@ -271,7 +285,7 @@ impl<'a> Reader<'a> {
         key: &str,
         variants: &[Variant],
         default: &str,
-    ) -> (&'static str, Reader<'a>) {
+    ) -> (&'static str, Self) {
         if let Some(chosen) = self.optional_variant(key, variants) {
             return chosen;
         }
@@ -289,7 +303,7 @@ impl<'a> Reader<'a> {
         &mut self,
         key: &str,
         variants: &[Variant],
-    ) -> Option<(&'static str, Reader<'a>)> {
+    ) -> Option<(&'static str, Self)> {
         let (name, node) = self.take(key)?;
         let span = node.span;
         match pick(node, variants) {
@@ -435,17 +449,16 @@ impl<'a> Reader<'a> {
         if let Some(asked) = self.asked.iter_mut().find(|asked| asked.key == key) {
             asked.sound = false;
         }
-        let message = format!("`{key}` {}", complaint.says);
-        self.push(
-            message,
-            Some(complaint.span.unwrap_or(span)),
-            complaint.found,
-            complaint.help,
-        );
+        let key = self.shorthand.as_deref().unwrap_or(key);
+        let (part, span) = complaint
+            .part
+            .map_or((String::new(), span), |part| (part.path, part.span));
+        let message = format!("`{key}{part}` {}", complaint.says);
+        self.push(message, Some(span), complaint.found, complaint.help);
     }
 
     fn push(&self, message: String, span: Option<Span>, label: String, help: Option<String>) {
-        if !self.muted {
+        if !self.muted && span.is_none_or(|span| !self.reading.refused.contains(&span)) {
             let span = span.filter(|&span| span != Span::FILE);
             self.reading.problems.borrow_mut().push(Problem {
                 message,
@@ -464,7 +477,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn child(&self, left: Table, key: &str, header: Span, id: TableId) -> Reader<'a> {
+    fn child(&self, left: Table, key: &str, header: Span, id: TableId) -> Self {
         let mut reader = self.reading.reader(left, self.path_of(key), header, id);
         reader.muted = self.muted;
         reader.defaulted = self.defaulted;
@@ -472,21 +485,20 @@ impl<'a> Reader<'a> {
     }
 
     /// A reader for a node that has to be a table.
-    fn inside(&mut self, key: &str, header: Span, node: Node, id: TableId) -> Reader<'a> {
-        match node.value {
-            Value::Table(table) => self.child(table, key, header, id),
-            _ => {
-                let found = format!("is {}", describe(&node));
-                self.complain(
-                    key,
-                    node.span,
-                    Complaint::new("must be a table", found, format!("write {key} = {{ .. }}")),
-                );
-                let mut reader = self.child(Table::default(), key, header, id);
-                reader.muted = true;
-                reader
-            }
+    fn inside(&mut self, key: &str, header: Span, node: Node, id: TableId) -> Self {
+        if let Value::Table(table) = node.value {
+            return self.child(table, key, header, id);
         }
+        let found = format!("is {}", describe(&node));
+        let help = format!("write {key} = {{ .. }}");
+        self.complain(
+            key,
+            node.span,
+            Complaint::new("must be a table", found, help),
+        );
+        let mut reader = self.child(Table::default(), key, header, id);
+        reader.muted = true;
+        reader
     }
 
     /// A reader for the variant's own table.
@@ -496,8 +508,9 @@ impl<'a> Reader<'a> {
         picked: Picked,
         at: Span,
         defaulted: bool,
-    ) -> (&'static str, Reader<'a>) {
+    ) -> (&'static str, Self) {
         let Variant { name, form } = picked.variant;
+        let shorthand = picked.key.is_none().then(|| key.to_owned());
         let header = picked.key.as_ref().map_or(at, |key| key.span);
         for stray in &picked.strays {
             self.unknown(stray, &[name]);
@@ -513,6 +526,7 @@ impl<'a> Reader<'a> {
         };
         let mut reader = self.inside(&format!("{key}.{name}"), header, picked.payload, id);
         reader.defaulted = defaulted;
+        reader.shorthand = shorthand;
         (name, reader)
     }
 }

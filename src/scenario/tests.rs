@@ -175,7 +175,34 @@ fn reads_values_and_defaults() {
 
 #[test]
 fn understood_marks_defaults() {
-    assert_snapshot!(ok(FULL, &[]).1.to_toml());
+    assert_snapshot!(ok(FULL, &[]).1.to_toml(), @r#"
+    title = "steady"
+    seed = 1  # default
+
+    [traffic]
+    rate = "0.5/s"
+
+    [benchmark]
+    at = ["Mon 14:00", "Sun 04:00"]  # default
+
+    [deployments.a]
+    weights = "595GB"
+    min = 0  # default
+    max = 4  # default
+    scaling.arrival = { keep_alive = "90s" }
+    service.fixed = { value = "40ms" }  # default
+
+    [deployments."llama-3.1/8b"]
+    weights = "16GiB"
+    min = 0  # default
+    max = 8
+    scaling = "none"
+    service.lognormal = { median = "1s", p95 = "2s" }  # default: p95
+
+    [[phases]]
+    name = "load"
+    service.fixed = { value = "2s" }
+    "#);
 }
 
 #[test]
@@ -198,7 +225,19 @@ fn understood_reads_back_to_itself() {
 #[test]
 fn the_empty_scenario_is_all_defaults() {
     let (_, understood) = ok("", &[]);
-    assert_snapshot!(understood.to_toml());
+    assert_snapshot!(understood.to_toml(), @r#"
+    title = "a scenario"  # default
+    seed = 1  # default
+    phases = []  # default
+
+    [traffic]
+    rate = "0.4/s"  # default
+
+    [benchmark]
+    at = ["Mon 14:00", "Sun 04:00"]  # default
+
+    [deployments]
+    "#);
 }
 
 #[test]
@@ -206,15 +245,63 @@ fn unknown_key() {
     assert_snapshot!(problems(
         "[deployments.a]\nweights = \"1GB\"\nmaxx = 3\n",
         &[]
-    ));
+    ), @r#"
+    error: unknown key `maxx`
+     --> steady.toml:3:1
+      |
+    3 | maxx = 3
+      | ^^^^ not known in `deployments.a`
+      |
+      = help: did you mean `max`?
+    "#);
 }
 
 #[test]
 fn problems_in_two_tables() {
     assert_snapshot!(problems(
-        "sed = 3\n[traffic]\nrate = 0.4\n[deployments.a]\nmax = 2\n",
+        "sed = 3\nphases = [{}]\n[traffic]\nrate = 0.4\n[deployments.a]\nscaling.concurrency = {}\n",
         &[]
-    ));
+    ), @r#"
+    error: unknown key `sed`
+     --> steady.toml:1:1
+      |
+    1 | sed = 3
+      | ^^^ not known at the top level
+      |
+      = help: did you mean `seed`?
+
+    error: `phases.0.name` is missing
+     --> steady.toml:2:11
+      |
+    2 | phases = [{}]
+      |           ^^
+      |
+      = help: add it, for example name = "name"
+
+    error: `rate` must be a rate
+     --> steady.toml:4:8
+      |
+    4 | rate = 0.4
+      |        ^^^ has no unit
+      |
+      = help: write a unit, for example "0.4/s"
+
+    error: `deployments.a.weights` is missing
+     --> steady.toml:5:14
+      |
+    5 | [deployments.a]
+      |              ^
+      |
+      = help: add it, for example weights = "16GiB"
+
+    error: `deployments.a.scaling.concurrency.stable` is missing
+     --> steady.toml:6:9
+      |
+    6 | scaling.concurrency = {}
+      |         ^^^^^^^^^^^
+      |
+      = help: add it, for example stable = "90s"
+    "#);
 }
 
 #[test]
@@ -222,7 +309,31 @@ fn wrong_units() {
     assert_snapshot!(problems(
         "[traffic]\nrate = \"4/week\"\n[deployments.a]\nweights = \"16 Gb\"\nservice = \"1s1m\"\n",
         &[]
-    ));
+    ), @r#"
+    error: `rate` must be a rate
+     --> steady.toml:2:8
+      |
+    2 | rate = "4/week"
+      |        ^^^^^^^^ `/week` is not a unit of a rate
+      |
+      = help: units are /s, /min, /m, /h, /d
+
+    error: `weights` must be a size
+     --> steady.toml:4:11
+      |
+    4 | weights = "16 Gb"
+      |           ^^^^^^^ `Gb` is not a unit of a size
+      |
+      = help: units are PB, PiB, TB, TiB, GB, GiB, MB, MiB, kB, KB, KiB, B
+
+    error: `service` must be a duration
+     --> steady.toml:5:11
+      |
+    5 | service = "1s1m"
+      |           ^^^^^^ units go from large to small
+      |
+      = help: write a duration, for example "1h30m"
+    "#);
 }
 
 #[test]
@@ -230,7 +341,31 @@ fn out_of_range() {
     assert_snapshot!(problems(
         "[traffic]\nrate = \"-4/s\"\n[deployments.a]\nweights = \"3TB\"\nmax = 0\nmin = 3\n",
         &[]
-    ));
+    ), @r#"
+    error: `rate` must be positive
+     --> steady.toml:2:8
+      |
+    2 | rate = "-4/s"
+      |        ^^^^^^ is "-4/s"
+      |
+      = help: write a rate, for example "0.4/s"
+
+    error: `weights` must be at most 2TB
+     --> steady.toml:4:11
+      |
+    4 | weights = "3TB"
+      |           ^^^^^ is "3TB"
+      |
+      = help: write a size, for example "16GiB"
+
+    error: `max` must be at least 1
+     --> steady.toml:5:7
+      |
+    5 | max = 0
+      |       ^ is 0
+      |
+      = help: write a whole number, for example 1
+    "#);
 }
 
 #[test]
@@ -238,7 +373,15 @@ fn across_fields() {
     assert_snapshot!(problems(
         "[deployments.a]\nweights = \"1GB\"\nmin = 5\n",
         &[]
-    ));
+    ), @r#"
+    error: `min` must not exceed `max`
+     --> steady.toml:3:7
+      |
+    3 | min = 5
+      |       ^ is 5, and `max` is 4
+      |
+      = help: raise `max` or lower `min`
+    "#);
 }
 
 #[test]
@@ -262,7 +405,55 @@ weights = "1GB"
 scaling.concurrency = {}
 "#,
         &[]
-    ));
+    ), @r#"
+    error: `scaling` cannot be both `arrival` and `concurrency`
+     --> steady.toml:5:9
+      |
+    5 | scaling.concurrency.stable = "1m"
+      |         ^^^^^^^^^^^ the second one
+      |
+      = help: keep one of them
+
+    error: `scaling` must be one of arrival, concurrency, none
+     --> steady.toml:8:11
+      |
+    8 | scaling = "nonne"
+      |           ^^^^^^^ is "nonne"
+      |
+      = help: did you mean `none`?
+
+    error: `service` must be one of fixed, lognormal
+     --> steady.toml:9:9
+      |
+    9 | service.lognomal.median = "1s"
+      |         ^^^^^^^^ `lognomal` is none of them
+      |
+      = help: did you mean `lognormal`?
+
+    error: `scaling` must be one of arrival, concurrency, none
+      --> steady.toml:12:11
+       |
+    12 | scaling = "arrival"
+       |           ^^^^^^^^^ is only the name "arrival"
+       |
+       = help: write it as a table: arrival = { .. }
+
+    error: `service.lognormal` must be a table
+      --> steady.toml:13:21
+       |
+    13 | service.lognormal = 3
+       |                     ^ is 3
+       |
+       = help: write service.lognormal = { .. }
+
+    error: `deployments.inner.scaling.concurrency.stable` is missing
+      --> steady.toml:16:9
+       |
+    16 | scaling.concurrency = {}
+       |         ^^^^^^^^^^^
+       |
+       = help: add it, for example stable = "90s"
+    "#);
 }
 
 #[test]
@@ -270,7 +461,23 @@ fn elements_of_lists() {
     assert_snapshot!(problems(
         "phases = [{ name = \"a\" }, 3]\nbenchmark.at = [\"Mon 14:00\", \"Mno 14:00\", \"Tue 25:00\"]\n",
         &[]
-    ));
+    ), @r#"
+    error: `phases.1` must be a table
+     --> steady.toml:1:27
+      |
+    1 | phases = [{ name = "a" }, 3]
+      |                           ^ is 3
+      |
+      = help: write phases.1 = { .. }
+
+    error: `at.1` must be a time of the week
+     --> steady.toml:2:30
+      |
+    2 | benchmark.at = ["Mon 14:00", "Mno 14:00", "Tue 25:00"]
+      |                              ^^^^^^^^^^^ "Mno" is not a day
+      |
+      = help: did you mean `Mon`?
+    "#);
 }
 
 #[test]
@@ -278,7 +485,31 @@ fn in_a_set_argument() {
     assert_snapshot!(problems(
         FULL,
         &["deployments.a.weights=12", "traffic.rat=1/s", "seed=-1"]
-    ));
+    ), @r#"
+    error: `weights` must be a size
+     --> --set:1:23
+      |
+    1 | deployments.a.weights=12
+      |                       ^^ has no unit
+      |
+      = help: write a unit, for example "16GiB"
+
+    error: unknown key `rat`
+     --> --set:1:9
+      |
+    1 | traffic.rat=1/s
+      |         ^^^ not known in `traffic`
+      |
+      = help: did you mean `rate`?
+
+    error: `seed` must be a whole number
+     --> --set:1:6
+      |
+    1 | seed=-1
+      |      ^^ is -1
+      |
+      = help: write a whole number, for example 1
+    "#);
 }
 
 #[test]
@@ -295,7 +526,77 @@ fn malformed_set_arguments() {
             "seed=[1",
             "deployments.a\"=2"
         ]
-    ));
+    ), @r#"
+    error: `--set` has no value
+     --> --set:1:1
+      |
+    1 | seed
+      | ^^^^ no `=` here
+      |
+      = help: write path=value, for example --set benchmark.requests=20
+
+    error: the path of `--set` is malformed
+     --> --set:1:1
+      |
+    1 | =3
+      | ^ a name is missing
+      |
+      = help: write path=value, for example --set benchmark.requests=20
+
+    error: the path of `--set` is malformed
+     --> --set:1:9
+      |
+    1 | traffic..rate=1
+      |         ^ a name is missing
+      |
+      = help: write path=value, for example --set benchmark.requests=20
+
+    error: the path of `--set` is malformed
+     --> --set:1:3
+      |
+    1 | a."b=1
+      |   ^^^^ quote not closed
+      |
+      = help: write path=value, for example --set benchmark.requests=20
+
+    error: unknown key `x`
+     --> --set:1:17
+      |
+    1 | deployments.*.*.x.y=3
+      |                 ^ not known in `deployments.a`
+      |
+      = help: known here: arrival
+
+    error: unknown key `x`
+     --> --set:1:17
+      |
+    1 | deployments.*.*.x.y=3
+      |                 ^ not known in `deployments.llama-3.1/8b`
+      |
+      = help: known here: lognormal
+
+    error: the list has no element `1`
+     --> --set:1:8
+      |
+    1 | phases.1.name=x
+      |        ^ not an index of the list
+      |
+      = help: it has 1, counted from 0
+
+    error: not valid TOML: unclosed array, expected `]`
+     --> --set:1:8
+      |
+    1 | seed=[1
+      |        ^
+
+    error: "a\"" cannot be a name
+     --> --set:1:13
+      |
+    1 | deployments.a"=2
+      |             ^^
+      |
+      = help: names are made of ASCII letters, digits, and . _ - /
+    "#);
 }
 
 #[test]
@@ -303,7 +604,19 @@ fn not_toml() {
     assert_snapshot!(problems(
         "title = \"steady\nseed = 3\n[traffic\nrate = 5m\n",
         &[]
-    ));
+    ), @r#"
+    error: not valid TOML: invalid basic string, expected `"`
+     --> steady.toml:1:16
+      |
+    1 | title = "steady
+      |                ^
+
+    error: not valid TOML: unclosed table, expected `]`
+     --> steady.toml:3:9
+      |
+    3 | [traffic
+      |         ^
+    "#);
 }
 
 #[test]
@@ -311,7 +624,39 @@ fn not_ours() {
     assert_snapshot!(problems(
         "seed = 99999999999999999999\ntitle = 1979-05-27\n[traffic]\nrate = 1e999\n[deployments.\"a b\"]\n",
         &[]
-    ));
+    ), @r#"
+    error: the number is too large
+     --> steady.toml:1:8
+      |
+    1 | seed = 99999999999999999999
+      |        ^^^^^^^^^^^^^^^^^^^^ does not fit
+      |
+      = help: use fewer digits
+
+    error: dates are not used in scenarios
+     --> steady.toml:2:9
+      |
+    2 | title = 1979-05-27
+      |         ^^^^^^^^^^ is a date or a time to TOML
+      |
+      = help: write it in quotes: "1979-05-27"
+
+    error: the number is too large
+     --> steady.toml:4:8
+      |
+    4 | rate = 1e999
+      |        ^^^^^ does not fit
+      |
+      = help: use a smaller exponent
+
+    error: "a b" cannot be a name
+     --> steady.toml:5:14
+      |
+    5 | [deployments."a b"]
+      |              ^^^^^
+      |
+      = help: names are made of ASCII letters, digits, and . _ - /
+    "#);
 }
 
 #[test]
@@ -422,7 +767,7 @@ fn never_panics(text: &str, set: &str) {
             assert_eq!(again.to_plain_toml(), understood.to_plain_toml());
         }
         Err(error) => {
-            assert!(!error.to_string().is_empty() && !error.styled().to_string().is_empty())
+            assert!(!error.to_string().is_empty() && !error.styled().to_string().is_empty());
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::units::quoted;
 
-/// Longest line on which a variant is written instead of under a header [characters].
+/// Longest line on which a variant is written instead of under a header \[characters\].
 const LINE: usize = 100;
 
 /// What was read, in the order of reading. Printed as TOML it is a scenario that means the same and leaves nothing to defaults.
@@ -57,7 +57,7 @@ impl Understood {
         payload
     }
 
-    /// Notes a list of tables.
+    /// Notes a list of tables; an empty one is a value.
     pub(super) fn list(&mut self, table: TableId, key: &str, length: usize) -> Vec<TableId> {
         let items: Vec<TableId> = (0..length).map(|_| self.detached()).collect();
         self.put(table, key, Slot::List(items.clone()));
@@ -169,11 +169,6 @@ impl Understood {
                     defaults: lines.into_iter().flat_map(|line| line.defaults).collect(),
                 })
             }
-            Slot::List(items) if items.is_empty() => Some(Line {
-                text: format!("{key} = []"),
-                defaults: Vec::new(),
-                values: 1,
-            }),
             Slot::Table(_) | Slot::List(_) => None,
         }
     }

@@ -6,7 +6,7 @@ use crate::time::Duration;
 /// Why a text is not the quantity asked for.
 pub type Parsed<T> = Result<T, Complaint>;
 
-/// Units of spans and what one is [ns]. The first of equal ones is printed.
+/// Units of spans and what one is \[ns\]. The first of equal ones is printed.
 const DURATIONS: &[(&str, u64)] = &[
     ("d", 86_400_000_000_000),
     ("h", 3_600_000_000_000),
@@ -19,7 +19,7 @@ const DURATIONS: &[(&str, u64)] = &[
     ("ns", 1),
 ];
 
-/// Units of sizes and what one is [bytes].
+/// Units of sizes and what one is \[bytes\].
 const BYTES: &[(&str, u64)] = &[
     ("PB", 1_000_000_000_000_000),
     ("PiB", 1 << 50),
@@ -135,13 +135,13 @@ pub fn print_duration(span: Duration) -> String {
     print_scaled(nanos, DURATIONS)
 }
 
-/// A size such as `595GB` (1e9 bytes each) or `16GiB` (2³⁰) [bytes].
+/// A size such as `595GB` (1e9 bytes each) or `16GiB` (2³⁰) \[bytes\].
 pub fn bytes(text: &str) -> Parsed<u64> {
     let (number, unit) = split_number(text.trim());
     scaled(number, unit_of(number, unit, BYTES, "a size", "16GiB")?)
 }
 
-/// The shortest way to write a size [bytes].
+/// The shortest way to write a size \[bytes\].
 pub fn print_bytes(bytes: u64) -> String {
     print_scaled(bytes, BYTES)
 }
@@ -176,12 +176,12 @@ pub fn print_price(price: f64) -> String {
     print_quantity(price, PRICES)
 }
 
-/// A share such as `70%` [1].
+/// A share such as `70%` \[1\].
 pub fn percent(text: &str) -> Parsed<f64> {
     quantity(text, PERCENT, "a share", "70%")
 }
 
-/// A share as TOML: in percent, or as a plain number when percent cannot say it exactly [1].
+/// A share as TOML: in percent, or as a plain number when percent cannot say it exactly \[1\].
 pub fn print_percent(share: f64) -> String {
     let text = print_quantity(share, PERCENT);
     if text.is_empty() {
@@ -241,7 +241,7 @@ pub fn time_of_week(text: &str) -> Parsed<Duration> {
         .iter()
         .position(|day| name.eq_ignore_ascii_case(day) || name.eq_ignore_ascii_case(&day[..3]))
         .ok_or_else(|| {
-            let help = did_you_mean(name, DAYS)
+            let help = did_you_mean(name, DAYS.iter().flat_map(|day| [&day[..3], day]))
                 .map_or(help.to_owned(), |day| format!("did you mean `{day}`?"));
             Complaint::new(
                 "must be a time of the week",
@@ -288,7 +288,7 @@ pub(super) fn quoted(text: &str) -> String {
             '"' | '\\' => quoted.extend(['\\', c]),
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
-            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c if c.is_control() => quoted.extend(format!("\\u{:04X}", u32::from(c)).chars()),
             c => quoted.push(c),
         }
     }
@@ -458,6 +458,7 @@ fn print_quantity(value: f64, units: &[(&str, f64)]) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by it")]
 mod tests {
     use proptest::prelude::*;
 
