@@ -576,6 +576,9 @@ impl Continuous {
         let count = self.iterations_unchanged();
         let segment = Segment::new(now, alpha, beta, count);
         self.phase = Phase::Iterating(segment);
+        if self.first_tokens.is_empty() {
+            return;
+        }
         let at = segment.boundary(1);
         for slot in self.first_tokens.drain(..) {
             let held = &self.sequences[slot as usize].held;

@@ -344,7 +344,8 @@ fn assert_agrees(outcome: &Outcome, oracle: &Oracle<'_>, trace: &[(Time, Event)]
         );
         assert_near("joined", ours.joined, theirs.joined);
         assert_near("finished", ours.finished, theirs.finished);
-        assert_eq!(ours.dropped, theirs.dropped);
+        // An owner that holds jobs back learns late that one does not fit.
+        assert!(ours.dropped == theirs.dropped || ours.cancelled);
         if ours.cancelled && theirs.first_token.is_none() {
             continue; // it had been announced, and became void
         }
@@ -363,6 +364,11 @@ fn fast_forwarding_agrees_with_plain_iterations_on_random_traces() {
         let outcome = drive(&Config::Continuous(config.clone()), &trace, false);
         let oracle = simulate(&config, &trace);
         assert_agrees(&outcome, &oracle, &trace);
+        if config.admission == Admission::Fcfs {
+            // Where the queue stands makes no difference to one replica.
+            let late = drive(&Config::Continuous(config.clone()), &trace, true);
+            assert_agrees(&late, &oracle, &trace);
+        }
         let count = |what: fn(&super::drive::Seen) -> bool| {
             outcome.jobs.iter().filter(|job| what(job)).count() as u64
         };
