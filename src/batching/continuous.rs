@@ -1,5 +1,5 @@
 //! Continuous batching: sequences join and leave between iterations (Yu et al., Orca, OSDI 2022), over a KV cache in blocks
-//! with preemption by recomputation (Kwon et al., PagedAttention, SOSP 2023) and chunked prefill (Agrawal et al.,
+//! with preemption by recomputation (Kwon et al., `PagedAttention`, SOSP 2023) and chunked prefill (Agrawal et al.,
 //! Sarathi-Serve, OSDI 2024), scheduled as vLLM's first version-1 scheduler does.
 //!
 //! At a boundary, in this order:
@@ -192,11 +192,12 @@ impl Continuous {
     }
 
     /// Whether a place and blocks for the prompt are free besides those that waiting jobs will take. In the middle of a
-    /// segment the blocks are those of its start.
+    /// segment the blocks are those of its start. A job that can never fit has room to be dropped.
     pub(super) fn has_room(&self, job: &Job) -> bool {
         let jobs = self.running as usize + self.waiting.len();
         let blocks = self.waiting_blocks + self.kv.blocks_for(u64::from(job.prompt_tokens));
         jobs < self.config.max_sequences as usize && self.kv.fits(blocks)
+            || !self.config.can_ever_fit(job)
     }
 
     pub(super) fn push(&mut self, now: Time, job: Job, steps: &mut Vec<Step>) {
@@ -575,6 +576,9 @@ impl Continuous {
         let count = self.iterations_unchanged();
         let segment = Segment::new(now, alpha, beta, count);
         self.phase = Phase::Iterating(segment);
+        if self.first_tokens.is_empty() {
+            return;
+        }
         let at = segment.boundary(1);
         for slot in self.first_tokens.drain(..) {
             let held = &self.sequences[slot as usize].held;

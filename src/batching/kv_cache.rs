@@ -63,7 +63,7 @@ impl KvCache {
     /// Blocks that the decoding sequences need in addition for the `count` iterations from `clock` on.
     pub(super) fn growth(&self, clock: u64, count: u64) -> u64 {
         let whole = count / self.block;
-        let rest = (0..count % self.block).map(|step| self.due(clock + step));
+        let rest = self.due(clock).take((count % self.block) as usize);
         whole * self.decoding + rest.sum::<u64>()
     }
 
@@ -73,20 +73,25 @@ impl KvCache {
         if self.decoding == 0 || (limit / self.block + 1) * self.decoding <= free {
             return limit;
         }
+        // Less than one block per sequence is left after the whole rounds, so one more round does not fit.
         let whole = free / self.decoding;
         let mut left = free % self.decoding;
-        let mut count = 1 + whole * self.block;
-        // Less than one block per sequence is left, so this ends within one round of phases.
-        while count < limit && self.due(clock + count) <= left {
-            left -= self.due(clock + count);
-            count += 1;
-        }
-        count.min(limit)
+        let rest = self.due(clock + 1).take_while(|blocks| {
+            let fits = *blocks <= left;
+            left -= if fits { *blocks } else { 0 };
+            fits
+        });
+        limit.min(1 + whole * self.block + rest.count() as u64)
     }
 
-    /// Blocks that iteration `clock` needs: one for each sequence whose context has just passed a multiple of the block.
-    fn due(&self, clock: u64) -> u64 {
-        u64::from(self.phases[self.phase(clock, 1)])
+    /// Blocks that each of the `block` iterations from `clock` on needs: one for every sequence whose context has just passed
+    /// a multiple of the block.
+    fn due(&self, clock: u64) -> impl Iterator<Item = u64> {
+        let (now, later) = self.phases.split_at(self.phase(clock, 1) + 1);
+        now.iter()
+            .rev()
+            .chain(later.iter().rev())
+            .map(|sequences| u64::from(*sequences))
     }
 
     fn phase(&self, clock: u64, context: u64) -> usize {

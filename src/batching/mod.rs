@@ -16,6 +16,8 @@
 //! even if the replica still works on a cancelled job until its boundary.
 
 mod continuous;
+#[cfg(test)]
+mod drive;
 mod iteration_time;
 mod kv_cache;
 #[cfg(test)]
@@ -23,6 +25,8 @@ mod oracle;
 mod segment;
 mod slots;
 mod static_batch;
+#[cfg(test)]
+mod tests;
 mod waiting;
 
 pub use continuous::{Admission, Continuous, ContinuousConfig};
@@ -161,8 +165,8 @@ impl Executor {
         }
     }
 
-    /// Whether `job` would start at the next boundary if handed over now. Always true of an idle replica that could ever
-    /// serve the job. A job pushed without room is not lost: it waits at the replica.
+    /// Whether `job` would start at the next boundary if handed over now. Always true of an idle replica, and of
+    /// a job that can never fit, so that it is dropped instead of waiting for ever. A job pushed without room is not lost: it waits at the replica.
     pub fn has_room(&self, job: &Job) -> bool {
         match self {
             Self::Slots(slots) => slots.has_room(),

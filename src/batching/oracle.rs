@@ -1,1 +1,399 @@
-//! oracle
+//! The oracle: continuous batching one iteration at a time, in real-valued seconds, without any shortcut, and the comparison
+//! of the fast model with it on random traces.
+//!
+//! The fast model rounds every segment's end to a nanosecond and starts the next one there, so its instants may differ from
+//! the oracle's by half a nanosecond per segment since the start, and by the oracle's own summation error, for which one
+//! nanosecond is allowed.
+
+use super::drive::{Event, Outcome, drive};
+use super::{Admission, Config, ContinuousConfig, Cost, Job, StatedCost};
+use crate::streams::{Stream, Streams};
+use crate::time::{Duration, Time};
+use rand::Rng;
+
+/// What the oracle says of a job: instants in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Expected {
+    joined: Option<f64>,
+    first_token: Option<f64>,
+    prefill: f64,
+    finished: Option<f64>,
+    dropped: bool,
+}
+
+struct Sequence {
+    job: Job,
+    generated: u32,
+    computed: u32,
+    prefill: f64,
+    blocks: u32,
+    admitted: u64,
+    cancelled: bool,
+}
+
+struct Oracle<'a> {
+    config: &'a ContinuousConfig,
+    now: f64,
+    waiting: Vec<Sequence>,
+    running: Vec<Sequence>,
+    expected: Vec<Expected>,
+    iterations: u64,
+    tokens: u64,
+    preemptions: u64,
+    admissions: u64,
+}
+
+impl Oracle<'_> {
+    fn rank(&self, job: &Job) -> u8 {
+        if self.config.admission == Admission::Priority {
+            job.priority
+        } else {
+            0
+        }
+    }
+
+    fn blocks(&self, tokens: u32) -> u32 {
+        tokens.div_ceil(self.config.block_tokens)
+    }
+
+    fn free(&self) -> u32 {
+        self.config.kv_blocks - self.running.iter().map(|s| s.blocks).sum::<u32>()
+    }
+
+    fn arrive(&mut self, job: Job) {
+        let total = job.prompt_tokens + job.output_tokens;
+        if total > self.config.max_context_tokens || self.blocks(total) > self.config.kv_blocks {
+            self.expected[job.key as usize].dropped = true;
+            return;
+        }
+        let rank = self.rank(&job);
+        let place = self
+            .waiting
+            .iter()
+            .position(|s| self.rank(&s.job) < rank)
+            .unwrap_or(self.waiting.len());
+        let sequence = Sequence {
+            job,
+            generated: 0,
+            computed: 0,
+            prefill: 0.0,
+            blocks: 0,
+            admitted: 0,
+            cancelled: false,
+        };
+        self.waiting.insert(place, sequence);
+    }
+
+    fn cancel(&mut self, key: u32) {
+        self.waiting.retain(|s| s.job.key != key);
+        for sequence in &mut self.running {
+            sequence.cancelled |= sequence.job.key == key;
+        }
+    }
+
+    fn preempt_until_decoding_fits(&mut self) {
+        loop {
+            let need = |s: &Sequence| {
+                if decodes(s) {
+                    self.blocks(s.job.prompt_tokens + s.generated) - s.blocks
+                } else {
+                    0
+                }
+            };
+            if self.running.iter().map(need).sum::<u32>() <= self.free() {
+                break;
+            }
+            let order = |s: &Sequence| (self.rank(&s.job), u64::MAX - s.admitted);
+            let victim = (0..self.running.len())
+                .min_by_key(|i| order(&self.running[*i]))
+                .expect("somebody holds blocks");
+            let mut victim = self.running.remove(victim);
+            (victim.blocks, victim.computed) = (0, 0);
+            let rank = self.rank(&victim.job);
+            let place = self
+                .waiting
+                .iter()
+                .position(|s| self.rank(&s.job) <= rank)
+                .unwrap_or(self.waiting.len());
+            self.waiting.insert(place, victim);
+            self.preemptions += 1;
+        }
+        for i in 0..self.running.len() {
+            if decodes(&self.running[i]) {
+                self.running[i].blocks =
+                    self.blocks(self.running[i].job.prompt_tokens + self.running[i].generated);
+            }
+        }
+    }
+
+    /// Puts the next iteration together: chunk sizes by position in `running`.
+    fn compose(&mut self) -> Vec<u32> {
+        self.preempt_until_decoding_fits();
+        let decoding = self.running.iter().filter(|s| decodes(s)).count() as u32;
+        let mut budget = self.config.max_batched_tokens - decoding;
+        let mut chunks = Vec::new();
+        for sequence in &self.running {
+            let chunk = missing(sequence).min(budget);
+            budget -= chunk;
+            chunks.push(chunk);
+        }
+        while budget > 0
+            && !self.waiting.is_empty()
+            && self.running.len() < self.config.max_sequences as usize
+        {
+            let blocks = self.blocks(self.waiting[0].job.prompt_tokens + self.waiting[0].generated);
+            if blocks > self.free() {
+                break;
+            }
+            let mut sequence = self.waiting.remove(0);
+            self.admissions += 1;
+            (sequence.blocks, sequence.admitted, sequence.computed) =
+                (blocks, self.admissions, sequence.job.cached_tokens);
+            self.expected[sequence.job.key as usize]
+                .joined
+                .get_or_insert(self.now);
+            let chunk = missing(&sequence).min(budget);
+            budget -= chunk.max(1);
+            chunks.push(chunk);
+            self.running.push(sequence);
+        }
+        chunks
+    }
+
+    /// One iteration; the jobs stay in the batch until `leave`.
+    fn iterate(&mut self) {
+        let chunks = self.compose();
+        let (mut sequences, mut context, mut prefill) = (0, 0, 0.0);
+        for (sequence, chunk) in self.running.iter_mut().zip(&chunks) {
+            if decodes(sequence) {
+                sequences += 1;
+                context += sequence.job.prompt_tokens + sequence.generated;
+            } else {
+                let seconds = self.config.cost.prefill(*chunk, sequence.computed);
+                sequence.prefill += seconds;
+                prefill += seconds;
+            }
+        }
+        let step = self.config.cost.step(sequences);
+        self.now += step.base_s.max(prefill) + step.per_context_token_s * f64::from(context);
+        self.iterations += 1;
+        for (sequence, chunk) in self.running.iter_mut().zip(&chunks) {
+            let decoded = decodes(sequence);
+            sequence.computed += chunk;
+            if decoded || (*chunk > 0 && decodes(sequence)) {
+                sequence.generated += 1;
+                self.tokens += 1;
+                // A decoding sequence's newest token is computed with the next one.
+                sequence.computed += 1;
+                let expected = &mut self.expected[sequence.job.key as usize];
+                if expected.first_token.is_none() {
+                    (expected.first_token, expected.prefill) = (Some(self.now), sequence.prefill);
+                }
+            }
+        }
+    }
+
+    fn leave(&mut self) {
+        for sequence in &self.running {
+            if sequence.generated == sequence.job.output_tokens && !sequence.cancelled {
+                self.expected[sequence.job.key as usize].finished = Some(self.now);
+            }
+        }
+        self.running
+            .retain(|s| !s.cancelled && s.generated < s.job.output_tokens);
+    }
+}
+
+/// Whether prompt and answer so far are in the cache, but for the token to compute next.
+fn decodes(sequence: &Sequence) -> bool {
+    missing(sequence) == 0
+}
+
+fn missing(sequence: &Sequence) -> u32 {
+    sequence.job.prompt_tokens + sequence.generated - sequence.computed
+}
+
+fn simulate<'a>(config: &'a ContinuousConfig, trace: &[(Time, Event)]) -> Oracle<'a> {
+    let mut oracle = Oracle {
+        config,
+        now: 0.0,
+        waiting: Vec::new(),
+        running: Vec::new(),
+        expected: vec![Expected::default(); trace.len()],
+        iterations: 0,
+        tokens: 0,
+        preemptions: 0,
+        admissions: 0,
+    };
+    let mut trace = trace.iter().peekable();
+    loop {
+        if oracle.running.is_empty() && oracle.waiting.is_empty() {
+            let Some((at, _)) = trace.peek() else {
+                return oracle;
+            };
+            oracle.now = at.as_secs();
+        }
+        while let Some((_, event)) = trace.next_if(|(at, _)| at.as_secs() <= oracle.now) {
+            match event {
+                Event::Arrive(job) => oracle.arrive(*job),
+                Event::Cancel(key) => oracle.cancel(*key),
+            }
+        }
+        oracle.leave();
+        if !(oracle.running.is_empty() && oracle.waiting.is_empty()) {
+            oracle.iterate();
+        }
+    }
+}
+
+fn below(random: &mut Stream, bound: u32) -> u32 {
+    (random.next_u64() % u64::from(bound)) as u32
+}
+
+fn uniform(random: &mut Stream) -> f64 {
+    ((random.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+}
+
+fn random_config(random: &mut Stream) -> ContinuousConfig {
+    let max_sequences = 1 + below(random, 12);
+    let block_tokens = [1, 4, 16, 16][below(random, 4) as usize];
+    let kv_tokens = [700, 1100, 100_000][below(random, 3) as usize];
+    ContinuousConfig {
+        max_sequences,
+        max_batched_tokens: max_sequences + [0, 50, 300, 8192][below(random, 4) as usize],
+        kv_blocks: kv_tokens / block_tokens,
+        block_tokens,
+        max_context_tokens: 850,
+        admission: if below(random, 2) == 0 {
+            Admission::Fcfs
+        } else {
+            Admission::Priority
+        },
+        cost: Cost::Stated(StatedCost {
+            base_s: 0.005 + 0.02 * uniform(random),
+            per_sequence_s: 0.001 * uniform(random),
+            per_context_token_s: [0.0, 1e-6 * uniform(random)][below(random, 2) as usize],
+            prefill_per_token_s: 1e-4 * uniform(random),
+            prefill_per_pair_s: 1e-8 * uniform(random),
+        }),
+    }
+}
+
+fn random_trace(random: &mut Stream) -> Vec<(Time, Event)> {
+    let mut trace = Vec::new();
+    let mut at = 0.0;
+    let (gap, cancelling) = (0.2 + 2.0 * uniform(random), below(random, 2) == 0);
+    for key in 0..40 {
+        // A fifth arrives together with the one before.
+        at -= if below(random, 5) == 0 {
+            0.0
+        } else {
+            gap * uniform(random).ln()
+        };
+        let prompt_tokens = below(random, 600);
+        let longest = [1, 20, 300][below(random, 3) as usize];
+        let cached = [0.0, 0.0, 0.5, 1.0][below(random, 4) as usize];
+        let job = Job {
+            key,
+            prompt_tokens,
+            cached_tokens: (f64::from(prompt_tokens) * cached) as u32,
+            output_tokens: 1 + below(random, longest),
+            priority: below(random, 3) as u8,
+            prefill: Duration::ZERO,
+            decode: Duration::ZERO,
+        };
+        trace.push((Time::from_secs(at), Event::Arrive(job)));
+        if cancelling && below(random, 4) == 0 {
+            trace.push((
+                Time::from_secs(at - 3.0 * gap * uniform(random).ln()),
+                Event::Cancel(key),
+            ));
+        }
+    }
+    trace.sort_by_key(|(at, _)| *at);
+    trace
+}
+
+fn assert_near(what: &str, ours: Option<(Time, u64)>, theirs: Option<f64>) {
+    match (ours, theirs) {
+        (Some((at, segments)), Some(expected)) => {
+            let error = (at.as_nanos() as f64 - expected * 1e9).abs();
+            assert!(
+                error <= 1.0 + 0.5 * segments as f64,
+                "{what}: {at}, expected {expected} s, off by {error} ns"
+            );
+        }
+        (ours, theirs) => assert_eq!(
+            ours.is_some(),
+            theirs.is_some(),
+            "{what}: {ours:?} {theirs:?}"
+        ),
+    }
+}
+
+fn assert_agrees(outcome: &Outcome, oracle: &Oracle<'_>, trace: &[(Time, Event)]) {
+    let counters = outcome.counters;
+    assert_eq!(counters.iterations, oracle.iterations);
+    assert_eq!(counters.output_tokens, oracle.tokens);
+    assert_eq!(counters.preemptions, oracle.preemptions);
+    for (_, event) in trace {
+        let Event::Arrive(job) = event else { continue };
+        let (ours, theirs) = (
+            &outcome.jobs[job.key as usize],
+            &oracle.expected[job.key as usize],
+        );
+        assert_near("joined", ours.joined, theirs.joined);
+        assert_near("finished", ours.finished, theirs.finished);
+        // An owner that holds jobs back learns late that one does not fit.
+        assert!(ours.dropped == theirs.dropped || ours.cancelled);
+        if ours.cancelled && theirs.first_token.is_none() {
+            continue; // it had been announced, and became void
+        }
+        assert_near("first token", ours.first_token, theirs.first_token);
+        assert!((ours.prefill.as_secs() - theirs.prefill).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn fast_forwarding_agrees_with_plain_iterations_on_random_traces() {
+    let mut seen = [0; 6];
+    for trial in 0..400 {
+        let mut random = Streams::new(20_261_201, trial).stream("batching/oracle");
+        let config = random_config(&mut random);
+        let trace = random_trace(&mut random);
+        let outcome = drive(&Config::Continuous(config.clone()), &trace, false);
+        let oracle = simulate(&config, &trace);
+        assert_agrees(&outcome, &oracle, &trace);
+        if config.admission == Admission::Fcfs {
+            // Where the queue stands makes no difference to one replica.
+            let late = drive(&Config::Continuous(config.clone()), &trace, true);
+            assert_agrees(&late, &oracle, &trace);
+        }
+        let count = |what: fn(&super::drive::Seen) -> bool| {
+            outcome.jobs.iter().filter(|job| what(job)).count() as u64
+        };
+        let now = [
+            outcome.counters.preemptions,
+            count(|job| job.cancelled),
+            count(|job| job.dropped),
+            count(|job| job.finished.is_some()),
+            outcome.counters.iterations,
+            outcome.counters.segments,
+        ];
+        seen = std::array::from_fn(|i| seen[i] + now[i]);
+    }
+    // The traces do exercise what they are for.
+    let [
+        preemptions,
+        cancelled,
+        dropped,
+        finished,
+        iterations,
+        segments,
+    ] = seen;
+    assert!(
+        preemptions > 400 && cancelled > 500 && dropped > 100 && finished > 10_000,
+        "{seen:?}"
+    );
+    assert!(iterations > 2 * segments, "{seen:?}");
+}

@@ -26,15 +26,14 @@ pub(super) struct Segment {
 
 impl Segment {
     pub(super) fn new(start: Time, alpha: f64, beta: f64, count: u64) -> Self {
-        let mut segment = Self {
+        let end = boundary(start, alpha, beta, count);
+        Self {
             start,
             alpha,
             beta,
             count,
-            end: start,
-        };
-        segment.end = segment.boundary(count);
-        segment
+            end,
+        }
     }
 
     pub(super) fn count(&self) -> u64 {
@@ -47,8 +46,10 @@ impl Segment {
 
     /// When the `k`-th iteration ends.
     pub(super) fn boundary(&self, k: u64) -> Time {
-        let k = k as f64;
-        self.start + Duration::from_secs(k * self.alpha + self.beta * (k * (k - 1.0) / 2.0))
+        if k == self.count {
+            return self.end;
+        }
+        boundary(self.start, self.alpha, self.beta, k)
     }
 
     /// Number of the first boundary at or after `now`, which lies in the segment.
@@ -69,9 +70,15 @@ impl Segment {
 
     /// Ends the segment after `count` iterations.
     pub(super) fn cut(&mut self, count: u64) {
-        self.count = count;
         self.end = self.boundary(count);
+        self.count = count;
     }
+}
+
+/// `start + T_k`, rounded to a nanosecond.
+fn boundary(start: Time, alpha: f64, beta: f64, k: u64) -> Time {
+    let k = k as f64;
+    start + Duration::from_secs(k * alpha + beta * (k * (k - 1.0) / 2.0))
 }
 
 #[cfg(test)]

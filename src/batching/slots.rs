@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 /// A replica with a fixed number of places.
 #[derive(Clone, Debug)]
 pub struct Slots {
-    slots: usize,
+    places: usize,
     /// Jobs at work, earliest end first; equal ends in order of start.
     running: BinaryHeap<Reverse<Running>>,
     waiting: Waiting<Job>,
@@ -32,7 +32,7 @@ struct Running {
 impl Slots {
     pub(super) fn new(slots: u32) -> Self {
         Self {
-            slots: slots as usize,
+            places: slots as usize,
             running: BinaryHeap::new(),
             waiting: Waiting::new(),
             started: 0,
@@ -41,7 +41,7 @@ impl Slots {
     }
 
     pub(super) fn has_room(&self) -> bool {
-        self.running.len() < self.slots
+        self.running.len() < self.places
     }
 
     pub(super) fn push(&mut self, now: Time, job: Job, steps: &mut Vec<Step>) {
