@@ -19,9 +19,9 @@ pub struct Request {
     pub endpoint: EndpointId,
     /// When the plan wants it sent.
     pub due: Time,
-    /// Length of the prompt [tokens].
+    /// Length of the prompt \[tokens\].
     pub prompt_tokens: u32,
-    /// Length of the answer [tokens], at least one.
+    /// Length of the answer \[tokens\], at least one.
     pub output_tokens: u32,
     /// How long the client waits for the first token; `None` waits for ever.
     pub timeout: Option<Duration>,

@@ -40,7 +40,7 @@ impl Streams {
     }
 }
 
-/// One step of SplitMix64 (Steele, Lea, Flood 2014): a bijection that scatters every bit.
+/// One step of `SplitMix64` (Steele, Lea, Flood 2014): a bijection that scatters every bit.
 fn mix(state: u64) -> u64 {
     let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -39,7 +39,7 @@ impl Time {
         self.0
     }
 
-    /// Seconds since the origin [s].
+    /// Seconds since the origin \[s\].
     pub fn as_secs(self) -> f64 {
         self.0 as f64 / NANOS as f64
     }
@@ -84,7 +84,7 @@ impl Duration {
         self.0
     }
 
-    /// Seconds in the span [s].
+    /// Seconds in the span \[s\].
     pub fn as_secs(self) -> f64 {
         self.0 as f64 / NANOS as f64
     }

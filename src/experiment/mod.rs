@@ -71,11 +71,11 @@ pub struct Published {
     pub model: String,
     /// The published coefficient of variation, however it was computed [%].
     pub cv_percent: f64,
-    /// Median TTFT [s].
+    /// Median TTFT \[s\].
     pub ttft_median_s: f64,
-    /// 95 % quantile of the TTFT [s].
+    /// 95 % quantile of the TTFT \[s\].
     pub ttft_p95_s: f64,
-    /// Standard deviation of the TTFT, where it was published [s].
+    /// Standard deviation of the TTFT, where it was published \[s\].
     pub ttft_std_s: Option<f64>,
 }
 

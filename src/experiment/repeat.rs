@@ -39,11 +39,11 @@ pub struct Row {
 /// How reported figures are distributed over independent benchmarks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reported {
-    /// Median TTFT [s].
+    /// Median TTFT \[s\].
     pub ttft_median_s: Spread,
-    /// 95 % quantile of the TTFT [s].
+    /// 95 % quantile of the TTFT \[s\].
     pub ttft_p95_s: Spread,
-    /// Standard deviation of the TTFT [s].
+    /// Standard deviation of the TTFT \[s\].
     pub ttft_std_s: Spread,
     /// Standard deviation over mean [%].
     pub cv_percent: Spread,

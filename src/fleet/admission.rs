@@ -26,6 +26,7 @@ pub(super) enum Admitted {
 }
 
 impl HoldQueue {
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }

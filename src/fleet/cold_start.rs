@@ -89,7 +89,7 @@ pub struct PhasePlan {
 /// What decides the length of a phase.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PhaseTime {
-    /// A time drawn at each start [s].
+    /// A time drawn at each start \[s\].
     Stated(Distribution),
     /// Bytes over the narrowest link.
     Transfer(Transfer),
@@ -98,11 +98,11 @@ pub enum PhaseTime {
 /// Weights on their way to the GPU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transfer {
-    /// Bytes to move [bytes].
+    /// Bytes to move \[bytes\].
     pub bytes: f64,
     /// Most that this replica can take [bytes/s].
     pub cap_bytes_per_s: f64,
-    /// Before the first byte [s].
+    /// Before the first byte \[s\].
     pub first_byte_s: f64,
     /// Factor on the bytes drawn at each start: how uneven the store is.
     pub spread: Distribution,

@@ -26,9 +26,9 @@ pub struct FleetConfig {
 /// The path between client and fleet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
-    /// Round trip [s].
+    /// Round trip \[s\].
     pub rtt: Distribution,
-    /// Gateway: authentication, routing, tokenising [s].
+    /// Gateway: authentication, routing, tokenising \[s\].
     pub gateway: Distribution,
     /// Whether each request opens a connection: TCP and TLS 1.3 cost two more round trips (RFC 8446).
     pub new_connection: bool,
@@ -61,9 +61,9 @@ pub struct DeploymentConfig {
     pub name: String,
     /// Everybody else's demand.
     pub traffic: Vec<TrafficConfig>,
-    /// Stated time from start of service to the first token [s]; unused where the engine is modelled.
+    /// Stated time from start of service to the first token \[s\]; unused where the engine is modelled.
     pub prefill: Distribution,
-    /// Stated time from the first token to the end [s].
+    /// Stated time from the first token to the end \[s\].
     pub decode: Distribution,
     /// Share of the benchmark's fixed prompt found in the prefix cache, 0 to 1.
     pub cached_share: f64,
@@ -90,9 +90,9 @@ pub struct TrafficConfig {
     pub name: String,
     /// When requests come.
     pub arrivals: ArrivalProcess,
-    /// Prompt length [tokens].
+    /// Prompt length \[tokens\].
     pub prompt_tokens: Distribution,
-    /// Answer length [tokens].
+    /// Answer length \[tokens\].
     pub output_tokens: Distribution,
     /// Share of each prompt found in the prefix cache, 0 to 1.
     pub cached_share: f64,
@@ -163,7 +163,7 @@ impl Warmth {
 /// How long something idle is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KeepAlive {
-    /// For a time drawn at each idle period [s]; constant zero keeps nothing.
+    /// For a time drawn at each idle period \[s\]; constant zero keeps nothing.
     For(Distribution),
     /// For ever.
     Infinite,

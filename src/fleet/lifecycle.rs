@@ -804,7 +804,7 @@ impl<P: Probe> Fleet<P> {
     }
 }
 
-/// The length of a phase that shares nothing [s].
+/// The length of a phase that shares nothing \[s\].
 fn unshared(time: &PhaseTime, stream: &mut crate::streams::Stream) -> f64 {
     match time {
         PhaseTime::Stated(time) => time.sample(stream),

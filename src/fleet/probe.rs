@@ -56,9 +56,9 @@ pub struct RequestTrace {
     pub replica: Option<u32>,
     /// Index of that replica's placement.
     pub placement: Option<u8>,
-    /// Prompt length [tokens].
+    /// Prompt length \[tokens\].
     pub prompt_tokens: u32,
-    /// Answer length [tokens].
+    /// Answer length \[tokens\].
     pub output_tokens: u32,
     /// What its time to first token was made of.
     pub parts: Parts,

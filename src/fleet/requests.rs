@@ -24,7 +24,6 @@ pub(super) struct Record {
     arrived: Time,
     /// The way to the client.
     downlink: Duration,
-    timeout: Option<Duration>,
     pub(super) job: Job,
     place: Place,
     /// Serial number of the next replica to be born when it arrived.
@@ -101,7 +100,6 @@ impl<P: Probe> Fleet<P> {
         let key = self.new_record(Record {
             due: request.due,
             downlink,
-            timeout: request.timeout,
             parts: Parts {
                 network: uplink + downlink,
                 ..Parts::default()
@@ -154,10 +152,7 @@ impl<P: Probe> Fleet<P> {
             decode: Duration::from_secs(own.config.decode.sample(&mut traffic.service)),
         };
         let (wakes, timeout) = (config.wakes, config.timeout);
-        let record = Record {
-            timeout,
-            ..Record::fresh(Origin::Traffic(stream), deployment, wakes, now, job)
-        };
+        let record = Record::fresh(Origin::Traffic(stream), deployment, wakes, now, job);
         let key = self.new_record(record);
         if let Some(timeout) = timeout {
             self.schedule_client_timeout(key, now + timeout);
@@ -630,7 +625,6 @@ impl Record {
             sent: now,
             arrived: now,
             downlink: Duration::ZERO,
-            timeout: None,
             job,
             place: Place::Underway,
             unborn: u32::MAX,

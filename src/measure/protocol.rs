@@ -17,9 +17,9 @@ pub struct Protocol {
     pub discard: u32,
     /// When they are sent.
     pub gaps: GapPlan,
-    /// Length of the fixed prompt [tokens].
+    /// Length of the fixed prompt \[tokens\].
     pub prompt_tokens: u32,
-    /// Length of the answer [tokens].
+    /// Length of the answer \[tokens\].
     pub output_tokens: u32,
     /// How long the client waits for the first token; `None` for ever.
     pub timeout: Option<Duration>,

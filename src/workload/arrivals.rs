@@ -10,7 +10,7 @@ use crate::streams::Stream;
 use crate::time::{Duration, Time};
 use rand::RngExt;
 
-/// Seconds in a week [s].
+/// Seconds in a week \[s\].
 const WEEK: f64 = 604_800.0;
 
 /// The law behind the arrivals.
@@ -27,7 +27,7 @@ pub enum Pattern {
     Mmpp {
         /// Rate in each state [1/s].
         rates: [f64; 2],
-        /// Mean length of each state [s].
+        /// Mean length of each state \[s\].
         sojourns: [f64; 2],
     },
     /// At these offsets from the start of the measured window and never else, in order.
@@ -84,11 +84,11 @@ pub struct Arrivals {
     phase: f64,
     /// Where listed offsets count from.
     window: Time,
-    /// The last arrival, from the run's origin [s].
+    /// The last arrival, from the run's origin \[s\].
     at: f64,
     /// Arrivals so far.
     count: usize,
-    /// State of the MMPP and when it ends [s].
+    /// State of the MMPP and when it ends \[s\].
     state: usize,
     state_ends: f64,
 }
@@ -135,7 +135,7 @@ impl Arrivals {
         }
     }
 
-    /// The intensity at `at` [1/s] and until when it holds [s].
+    /// The intensity at `at` [1/s] and until when it holds \[s\].
     fn intensity(&self, at: f64) -> (f64, f64) {
         let (multiplier, holds) = self.process.curve.at(self.phase + at);
         match &self.process.pattern {

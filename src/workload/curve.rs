@@ -33,7 +33,7 @@ impl Curve {
         }
     }
 
-    /// The multiplier at `seconds` from Monday 00:00, and until when it holds [s].
+    /// The multiplier at `seconds` from Monday 00:00, and until when it holds \[s\].
     pub fn at(&self, seconds: f64) -> (f64, f64) {
         let Some(hours) = &self.0 else {
             return (1.0, f64::INFINITY);

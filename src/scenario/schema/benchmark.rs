@@ -55,7 +55,7 @@ fn gaps(reader: &mut Reader<'_>) -> GapPlan {
         Variant::shorthand("ladder", "gaps"),
         Variant::table("at"),
     ];
-    let span = || Kind::duration().at_most("52w");
+    let span = || Kind::duration().at_most("364d");
     let (form, mut inner) = reader.variant("gaps", &forms, "5s");
     let plan = match form {
         "even" => GapPlan::Even {

@@ -361,7 +361,7 @@ fn admission(mut reader: Reader<'_>) -> Admission {
 fn losses(mut reader: Reader<'_>) -> Losses {
     let hazard = || Kind::rate().non_negative().at_most("1000/s");
     let times = Kind::duration()
-        .at_most("52w")
+        .at_most("364d")
         .list()
         .must("be in order", |times| times.is_sorted());
     let losses = Losses {

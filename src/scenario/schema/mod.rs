@@ -78,7 +78,7 @@ fn plan(mut root: Reader<'_>, percentile: PercentileMethod) -> Plan {
 
 /// When the run begins, its warm-up and its shortest window.
 fn time(mut time: Reader<'_>) -> (Duration, Duration, Duration) {
-    let longest = Kind::duration().at_most("52w");
+    let longest = Kind::duration().at_most("364d");
     let start = time.or_default("start", &Kind::time_of_week(), "Mon 00:00");
     let warm_up = time.or_default("warm_up", &longest, "1h");
     let horizon = time.or_default("horizon", &longest, "0s");

@@ -54,7 +54,7 @@ fn pattern(reader: &mut Reader<'_>) -> Pattern {
         "mmpp" => mmpp(&mut inner),
         "at" => {
             let times = Kind::duration()
-                .at_most("52w")
+                .at_most("364d")
                 .list()
                 .must("be in order", |times| times.is_sorted());
             Pattern::At(inner.required("times", &times))
@@ -78,7 +78,7 @@ fn pattern(reader: &mut Reader<'_>) -> Pattern {
 }
 
 fn mmpp(inner: &mut Reader<'_>) -> Pattern {
-    let span = Kind::duration().at_least("1ms").at_most("52w");
+    let span = Kind::duration().at_least("1ms").at_most("364d");
     Pattern::Mmpp {
         rates: ["calm_rate", "burst_rate"].map(|key| inner.required(key, &rate())),
         sojourns: ["calm_mean", "burst_mean"].map(|key| inner.required(key, &span).as_secs()),

@@ -28,7 +28,7 @@ pub(super) struct Unit<T> {
 /// Spans of time, in seconds, up to a year.
 pub(super) fn seconds() -> Unit<Duration> {
     Unit {
-        kind: Kind::duration().at_most("52w"),
+        kind: Kind::duration().at_most("364d"),
         number: Rc::new(Duration::as_secs),
     }
 }
@@ -197,7 +197,7 @@ pub(super) fn optional_span(reader: &mut Reader<'_>, key: &str, default: &str) -
     let forms = [Variant::unit("none"), Variant::shorthand("after", "span")];
     let (form, mut inner) = reader.variant(key, &forms, default);
     let span = (form == "after")
-        .then(|| inner.required("span", &Kind::duration().positive().at_most("52w")));
+        .then(|| inner.required("span", &Kind::duration().positive().at_most("364d")));
     inner.finish();
     span
 }
