@@ -36,11 +36,11 @@ pub struct ContinuousConfig {
     pub max_sequences: u32,
     /// Most tokens computed in one iteration: one per decoding sequence and the chunks; at least `max_sequences`.
     pub max_batched_tokens: u32,
-    /// Size of the KV cache [blocks].
+    /// Size of the KV cache (blocks).
     pub kv_blocks: u32,
     /// Tokens in a block, at least one.
     pub block_tokens: u32,
-    /// Longest prompt and answer together [tokens].
+    /// Longest prompt and answer together (tokens).
     pub max_context_tokens: u32,
     /// Who joins first.
     pub admission: Admission,
@@ -78,7 +78,7 @@ pub struct Continuous {
     sequences: Vec<Sequence>,
     vacant: Vec<u32>,
     running: u32,
-    /// Running sequences that decode, and their total context before the next iteration [tokens].
+    /// Running sequences that decode, and their total context before the next iteration (tokens).
     decoding: u32,
     context: u64,
     /// Running sequences whose prompt is incomplete, in order of admission.
@@ -113,7 +113,7 @@ struct Held {
     job: Job,
     /// Output tokens so far; in a decoding sequence, before the clock at which it began.
     generated: u32,
-    /// Time spent computing its prompt [s].
+    /// Time spent computing its prompt (s).
     prefill_s: f64,
 }
 
@@ -160,7 +160,7 @@ impl Sequence {
         u64::from(self.held.generated) + decoded
     }
 
-    /// Context before iteration `clock`, when decoding [tokens].
+    /// Context before iteration `clock`, when decoding (tokens).
     fn context(&self, clock: u64) -> u64 {
         u64::from(self.held.job.prompt_tokens) + self.generated(clock)
     }
@@ -590,7 +590,7 @@ impl Continuous {
         }
     }
 
-    /// Time to compute the chunks [s], entered in their sequences' accounts.
+    /// Time to compute the chunks (s), entered in their sequences' accounts.
     fn prefill_s(&mut self) -> f64 {
         let mut total = 0.0;
         for Chunk { slot, tokens } in &self.chunks {

@@ -14,9 +14,9 @@ use crate::time::{Duration, Time};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Segment {
     start: Time,
-    /// Length of the first iteration [s].
+    /// Length of the first iteration (s).
     alpha: f64,
-    /// By how much each iteration is longer than the one before [s].
+    /// By how much each iteration is longer than the one before (s).
     beta: f64,
     /// Number of iterations.
     count: u64,
