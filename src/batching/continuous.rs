@@ -91,6 +91,8 @@ pub struct Continuous {
     clock: u64,
     admissions: u64,
     phase: Phase,
+    /// The last boundary, and how much later it really was (s).
+    ended: (Time, f64),
     /// Parts of prompts in the current iteration.
     chunks: Vec<Chunk>,
     /// Sequences whose first token the current iteration gives.
@@ -185,6 +187,7 @@ impl Continuous {
             clock: 0,
             admissions: 0,
             phase: Phase::Idle,
+            ended: (Time::ZERO, 0.0),
             chunks: Vec::new(),
             first_tokens: Vec::new(),
             counters: Counters::default(),
@@ -238,6 +241,7 @@ impl Continuous {
     pub(super) fn run(&mut self, now: Time, steps: &mut Vec<Step>) {
         let mut left = false;
         if let Phase::Iterating(segment) = self.phase {
+            self.ended = (now, segment.carry());
             self.advance(segment.count());
             self.complete_chunks();
             left = self.finish(now, steps) | self.purge();
@@ -574,7 +578,12 @@ impl Continuous {
         let alpha = step.base_s.max(prefill_s) + step.per_context_token_s * self.context as f64;
         let beta = step.per_context_token_s * f64::from(self.decoding);
         let count = self.iterations_unchanged();
-        let segment = Segment::new(now, alpha, beta, count);
+        let carry = if self.ended.0 == now {
+            self.ended.1
+        } else {
+            0.0
+        };
+        let segment = Segment::new(now, carry, alpha, beta, count);
         self.phase = Phase::Iterating(segment);
         if self.first_tokens.is_empty() {
             return;
