@@ -36,11 +36,11 @@ pub struct ContinuousConfig {
     pub max_sequences: u32,
     /// Most tokens computed in one iteration: one per decoding sequence and the chunks; at least `max_sequences`.
     pub max_batched_tokens: u32,
-    /// Size of the KV cache [blocks].
+    /// Size of the KV cache (blocks).
     pub kv_blocks: u32,
     /// Tokens in a block, at least one.
     pub block_tokens: u32,
-    /// Longest prompt and answer together \[tokens\].
+    /// Longest prompt and answer together (tokens).
     pub max_context_tokens: u32,
     /// Who joins first.
     pub admission: Admission,
@@ -78,7 +78,7 @@ pub struct Continuous {
     sequences: Vec<Sequence>,
     vacant: Vec<u32>,
     running: u32,
-    /// Running sequences that decode, and their total context before the next iteration \[tokens\].
+    /// Running sequences that decode, and their total context before the next iteration (tokens).
     decoding: u32,
     context: u64,
     /// Running sequences whose prompt is incomplete, in order of admission.
@@ -91,6 +91,8 @@ pub struct Continuous {
     clock: u64,
     admissions: u64,
     phase: Phase,
+    /// The last boundary, and how much later it really was (s).
+    ended: (Time, f64),
     /// Parts of prompts in the current iteration.
     chunks: Vec<Chunk>,
     /// Sequences whose first token the current iteration gives.
@@ -113,7 +115,7 @@ struct Held {
     job: Job,
     /// Output tokens so far; in a decoding sequence, before the clock at which it began.
     generated: u32,
-    /// Time spent computing its prompt \[s\].
+    /// Time spent computing its prompt (s).
     prefill_s: f64,
 }
 
@@ -160,7 +162,7 @@ impl Sequence {
         u64::from(self.held.generated) + decoded
     }
 
-    /// Context before iteration `clock`, when decoding \[tokens\].
+    /// Context before iteration `clock`, when decoding (tokens).
     fn context(&self, clock: u64) -> u64 {
         u64::from(self.held.job.prompt_tokens) + self.generated(clock)
     }
@@ -185,6 +187,7 @@ impl Continuous {
             clock: 0,
             admissions: 0,
             phase: Phase::Idle,
+            ended: (Time::ZERO, 0.0),
             chunks: Vec::new(),
             first_tokens: Vec::new(),
             counters: Counters::default(),
@@ -238,6 +241,7 @@ impl Continuous {
     pub(super) fn run(&mut self, now: Time, steps: &mut Vec<Step>) {
         let mut left = false;
         if let Phase::Iterating(segment) = self.phase {
+            self.ended = (now, segment.carry());
             self.advance(segment.count());
             self.complete_chunks();
             left = self.finish(now, steps) | self.purge();
@@ -574,7 +578,12 @@ impl Continuous {
         let alpha = step.base_s.max(prefill_s) + step.per_context_token_s * self.context as f64;
         let beta = step.per_context_token_s * f64::from(self.decoding);
         let count = self.iterations_unchanged();
-        let segment = Segment::new(now, alpha, beta, count);
+        let carry = if self.ended.0 == now {
+            self.ended.1
+        } else {
+            0.0
+        };
+        let segment = Segment::new(now, carry, alpha, beta, count);
         self.phase = Phase::Iterating(segment);
         if self.first_tokens.is_empty() {
             return;
@@ -590,7 +599,7 @@ impl Continuous {
         }
     }
 
-    /// Time to compute the chunks \[s\], entered in their sequences' accounts.
+    /// Time to compute the chunks (s), entered in their sequences' accounts.
     fn prefill_s(&mut self) -> f64 {
         let mut total = 0.0;
         for Chunk { slot, tokens } in &self.chunks {

@@ -11,14 +11,14 @@ pub(super) enum Event {
     Cancel(u32),
 }
 
-/// What became of a job; instants with the number of segments begun by then.
+/// What became of a job.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
     pub(super) arrived: Time,
-    pub(super) joined: Option<(Time, u64)>,
-    pub(super) first_token: Option<(Time, u64)>,
+    pub(super) joined: Option<Time>,
+    pub(super) first_token: Option<Time>,
     pub(super) prefill: Duration,
-    pub(super) finished: Option<(Time, u64)>,
+    pub(super) finished: Option<Time>,
     pub(super) dropped: bool,
     pub(super) cancelled: bool,
     pushed: bool,
@@ -27,15 +27,15 @@ pub(super) struct Seen {
 
 impl Seen {
     pub(super) fn joined_at(&self) -> Time {
-        self.joined.expect("joined").0
+        self.joined.expect("joined")
     }
 
     pub(super) fn first_token_at(&self) -> Time {
-        self.first_token.expect("gave a token").0
+        self.first_token.expect("gave a token")
     }
 
     pub(super) fn finished_at(&self) -> Time {
-        self.finished.expect("finished").0
+        self.finished.expect("finished")
     }
 }
 
@@ -125,7 +125,6 @@ impl Driver {
     }
 
     fn read_steps(&mut self, now: Time) {
-        let segments = self.executor.counters().segments + 1;
         for step in self.steps.drain(..) {
             let (Step::Joined { key, at }
             | Step::FirstToken { key, at, .. }
@@ -139,17 +138,17 @@ impl Driver {
                 "{step:?} after its end"
             );
             match step {
-                Step::Joined { .. } => _ = seen.joined.get_or_insert((at, segments)),
+                Step::Joined { .. } => _ = seen.joined.get_or_insert(at),
                 Step::FirstToken { prefill, .. } => {
                     assert!(
                         seen.first_token.is_none()
-                            && seen.joined.is_some_and(|(joined, _)| joined <= at)
+                            && seen.joined.is_some_and(|joined| joined <= at)
                     );
-                    (seen.first_token, seen.prefill) = (Some((at, segments)), prefill);
+                    (seen.first_token, seen.prefill) = (Some(at), prefill);
                 }
                 Step::Finished { .. } => {
-                    assert!(at == now && seen.first_token.is_some_and(|(first, _)| first <= at));
-                    seen.finished = Some((at, segments));
+                    assert!(at == now && seen.first_token.is_some_and(|first| first <= at));
+                    seen.finished = Some(at);
                 }
                 Step::Preempted { .. } => assert!(seen.joined.is_some()),
                 Step::Dropped { .. } => seen.dropped = true,

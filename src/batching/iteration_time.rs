@@ -13,12 +13,12 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Time of an iteration without chunks: `base_s + per_context_token_s x C` \[s\].
+/// Time of an iteration without chunks: `base_s + per_context_token_s x C` (s).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coefficients {
-    /// Time without any context: weights, launches, per-sequence work \[s\]; more than zero.
+    /// Time without any context: weights, launches, per-sequence work (s); more than zero.
     pub base_s: f64,
-    /// Time to read one token of context from the KV cache \[s\].
+    /// Time to read one token of context from the KV cache (s).
     pub per_context_token_s: f64,
 }
 
@@ -29,22 +29,22 @@ pub trait IterationCost: Debug + Send + Sync {
     fn step(&self, sequences: u32) -> Coefficients;
 
     /// Time to compute `new_tokens` of a prompt behind `context_before` tokens, attention included, floor for reading the
-    /// weights *not* included \[s\]. No tokens take no time.
+    /// weights *not* included (s). No tokens take no time.
     fn prefill(&self, new_tokens: u32, context_before: u32) -> f64;
 }
 
 /// Coefficients stated by a scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StatedCost {
-    /// `a`: time of every iteration \[s\]; more than zero.
+    /// `a`: time of every iteration (s); more than zero.
     pub base_s: f64,
-    /// `b`: time for each decoding sequence \[s\].
+    /// `b`: time for each decoding sequence (s).
     pub per_sequence_s: f64,
-    /// `c`: time for each token of context \[s\].
+    /// `c`: time for each token of context (s).
     pub per_context_token_s: f64,
-    /// Time for each prompt token \[s\].
+    /// Time for each prompt token (s).
     pub prefill_per_token_s: f64,
-    /// Time for each pair of a prompt token and a token before it \[s\]: `n` tokens behind `m` make `n m + n^2 / 2` pairs.
+    /// Time for each pair of a prompt token and a token before it (s): `n` tokens behind `m` make `n m + n^2 / 2` pairs.
     pub prefill_per_pair_s: f64,
 }
 

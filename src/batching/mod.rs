@@ -41,11 +41,11 @@ use crate::time::{Duration, Time};
 pub struct Job {
     /// The owner's name for it; unique among the jobs a replica holds.
     pub key: u32,
-    /// Length of the prompt \[tokens\].
+    /// Length of the prompt (tokens).
     pub prompt_tokens: u32,
-    /// How much of the prompt the prefix cache spares \[tokens\], at most `prompt_tokens`.
+    /// How much of the prompt the prefix cache spares (tokens), at most `prompt_tokens`.
     pub cached_tokens: u32,
-    /// Length of the answer \[tokens\], at least one.
+    /// Length of the answer (tokens), at least one.
     pub output_tokens: u32,
     /// Higher goes first; equal priorities stay in order of hand-over.
     pub priority: u8,

@@ -5,8 +5,9 @@
 //!
 //! `T_k = k alpha + beta k (k - 1) / 2`.
 //!
-//! Offsets are kept in seconds from the segment's own start, and a boundary is rounded to a nanosecond once, when it is
-//! asked for; so a segment adds at most half a nanosecond of error however many iterations it has.
+//! Offsets are kept in seconds from the segment's own start, and a boundary is rounded to a nanosecond when it is asked for.
+//! What rounding cut off is carried into the segment that follows, so errors do not add up over segments, and where a segment
+//! is cut makes no difference.
 
 use crate::time::{Duration, Time};
 
@@ -14,9 +15,11 @@ use crate::time::{Duration, Time};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Segment {
     start: Time,
-    /// Length of the first iteration \[s\].
+    /// How much later than `start` it really starts (s).
+    carry: f64,
+    /// Length of the first iteration (s).
     alpha: f64,
-    /// By how much each iteration is longer than the one before \[s\].
+    /// By how much each iteration is longer than the one before (s).
     beta: f64,
     /// Number of iterations.
     count: u64,
@@ -25,15 +28,17 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    pub(super) fn new(start: Time, alpha: f64, beta: f64, count: u64) -> Self {
-        let end = boundary(start, alpha, beta, count);
-        Self {
+    pub(super) fn new(start: Time, carry: f64, alpha: f64, beta: f64, count: u64) -> Self {
+        let mut segment = Self {
             start,
+            carry,
             alpha,
             beta,
-            count,
-            end,
-        }
+            count: 0,
+            end: start,
+        };
+        segment.cut(count);
+        segment
     }
 
     pub(super) fn count(&self) -> u64 {
@@ -49,7 +54,18 @@ impl Segment {
         if k == self.count {
             return self.end;
         }
-        boundary(self.start, self.alpha, self.beta, k)
+        self.start + Duration::from_secs(self.offset(k))
+    }
+
+    /// How much later than `end` it really ends (s).
+    pub(super) fn carry(&self) -> f64 {
+        self.offset(self.count) - self.end.since(self.start).as_secs()
+    }
+
+    /// End of the `k`-th iteration from `start` (s).
+    fn offset(&self, k: u64) -> f64 {
+        let k = k as f64;
+        self.carry + k * self.alpha + self.beta * (k * (k - 1.0) / 2.0)
     }
 
     /// Number of the first boundary at or after `now`, which lies in the segment.
@@ -75,12 +91,6 @@ impl Segment {
     }
 }
 
-/// `start + T_k`, rounded to a nanosecond.
-fn boundary(start: Time, alpha: f64, beta: f64, k: u64) -> Time {
-    let k = k as f64;
-    start + Duration::from_secs(k * alpha + beta * (k * (k - 1.0) / 2.0))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,7 +98,7 @@ mod tests {
     #[test]
     fn the_next_boundary_is_the_first_not_before() {
         for beta in [0.0, 1e-9, 3e-6, 0.01] {
-            let segment = Segment::new(Time::from_secs(1e5), 0.021, beta, 5000);
+            let segment = Segment::new(Time::from_secs(1e5), 0.0, 0.021, beta, 5000);
             for k in [1, 2, 3, 77, 4999, 5000] {
                 let end = segment.boundary(k);
                 assert_eq!(segment.next_boundary(end), k);
@@ -99,5 +109,17 @@ mod tests {
             }
             assert_eq!(segment.next_boundary(Time::from_secs(1e5)), 1);
         }
+    }
+
+    #[test]
+    fn cutting_everywhere_ends_at_the_same_instant() {
+        let alpha = 0.021_000_000_44;
+        let mut segment = Segment::new(Time::from_secs(7.0), 0.0, alpha, 0.0, 100_000);
+        let end = segment.end();
+        segment.cut(1);
+        for _ in 1..100_000 {
+            segment = Segment::new(segment.end(), segment.carry(), alpha, 0.0, 1);
+        }
+        assert_eq!(segment.end(), end);
     }
 }

@@ -243,6 +243,7 @@ impl Static {
         let prefilled = now + Duration::from_secs(prefill_s);
         let decode = Segment::new(
             prefilled,
+            0.0,
             alpha,
             step.per_context_token_s * places,
             iterations,
