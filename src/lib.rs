@@ -1,4 +1,5 @@
 //! thermocline
+pub mod catalog;
 pub mod observation;
 pub mod request;
 pub mod streams;
