@@ -1,6 +1,7 @@
 //! thermocline
 pub mod batching;
 pub mod calendar;
+pub mod catalog;
 pub mod distribution;
 pub mod experiment;
 pub mod fleet;
