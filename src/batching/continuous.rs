@@ -24,7 +24,7 @@
 use super::kv_cache::KvCache;
 use super::segment::Segment;
 use super::waiting::Waiting;
-use super::{Cost, Counters, Job, Step};
+use super::{Cost, Counters, Job, PromptChunk, Step};
 use crate::time::{Duration, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -95,6 +95,8 @@ pub struct Continuous {
     ended: (Time, f64),
     /// Parts of prompts in the current iteration.
     chunks: Vec<Chunk>,
+    /// The same, as the cost model sees them: scratch.
+    pass: Vec<PromptChunk>,
     /// Sequences whose first token the current iteration gives.
     first_tokens: Vec<u32>,
     counters: Counters,
@@ -189,6 +191,7 @@ impl Continuous {
             phase: Phase::Idle,
             ended: (Time::ZERO, 0.0),
             chunks: Vec::new(),
+            pass: Vec::new(),
             first_tokens: Vec::new(),
             counters: Counters::default(),
         }
@@ -573,9 +576,13 @@ impl Continuous {
             self.phase = Phase::Idle;
             return;
         }
-        let prefill_s = self.prefill_s();
         let step = self.config.cost.step(self.decoding);
-        let alpha = step.base_s.max(prefill_s) + step.per_context_token_s * self.context as f64;
+        let base_s = if self.chunks.is_empty() {
+            step.base_s
+        } else {
+            self.pass_s()
+        };
+        let alpha = base_s + step.per_context_token_s * self.context as f64;
         let beta = step.per_context_token_s * f64::from(self.decoding);
         let count = self.iterations_unchanged();
         let carry = if self.ended.0 == now {
@@ -599,16 +606,22 @@ impl Continuous {
         }
     }
 
-    /// Time to compute the chunks (s), entered in their sequences' accounts.
-    fn prefill_s(&mut self) -> f64 {
-        let mut total = 0.0;
+    /// Time of a pass with the chunks (s); what each costs by itself is entered in its sequence's account.
+    fn pass_s(&mut self) -> f64 {
+        self.pass.clear();
         for Chunk { slot, tokens } in &self.chunks {
+            if *tokens == 0 {
+                continue;
+            }
             let sequence = &mut self.sequences[*slot as usize];
-            let seconds = self.config.cost.prefill(*tokens, sequence.computed);
-            sequence.held.prefill_s += seconds;
-            total += seconds;
+            let chunk = PromptChunk {
+                tokens: *tokens,
+                before: sequence.computed,
+            };
+            sequence.held.prefill_s += self.config.cost.prefill(chunk);
+            self.pass.push(chunk);
         }
-        total
+        self.config.cost.pass(self.decoding, &self.pass)
     }
 
     /// Number of iterations until somebody finishes, blocks are missing, or a chunk ends.

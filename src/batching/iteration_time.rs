@@ -1,14 +1,14 @@
 //! How long one pass over a batch takes.
 //!
 //! An iteration gives every decoding sequence one token and may carry chunks of prompts along. With `B` decoding sequences
-//! that have `C` tokens of context between them, and chunks whose computation takes `P`:
+//! that have `C` tokens of context between them, and chunks `P`:
 //!
-//! `time = max(base(B), P) + c(B) C`
+//! `time = pass(B, P) + c(B) C`, and `pass(B, nothing) = base(B)`
 //!
-//! The weights are read once for the whole pass, so the linear layers take either the time to read them (`base`) or the time
-//! to compute the chunks, whichever is longer (the roofline; the reason why chunked prefill is nearly free until the pass
-//! becomes compute-bound, Agrawal et al., Sarathi-Serve, OSDI 2024). Reading the decoding sequences' KV cache comes on top.
-//! A pass without chunks takes `base(B) + c(B) C`, one without decoding sequences `max(base(0), P)`.
+//! The weights are read once for the whole pass, so the linear layers take either the time to read them or the time to
+//! compute all tokens of the pass, whichever is longer (the roofline; the reason why chunked prefill is nearly free until the
+//! pass becomes compute-bound, Agrawal et al., Sarathi-Serve, OSDI 2024). Reading the decoding sequences' KV cache comes on
+//! top.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -22,15 +22,26 @@ pub struct Coefficients {
     pub per_context_token_s: f64,
 }
 
+/// A piece of a prompt, computed in one iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PromptChunk {
+    /// Its length (tokens), at least one.
+    pub tokens: u32,
+    /// Tokens of the prompt before it, computed or cached.
+    pub before: u32,
+}
+
 /// A model of iteration times: pure functions of the batch.
 pub trait IterationCost: Debug + Send + Sync {
     /// Coefficients of an iteration with `sequences` decoding sequences; zero gives the time to read the weights, the floor
     /// of an iteration with chunks only. The base may be non-linear, as in mixtures of experts.
     fn step(&self, sequences: u32) -> Coefficients;
 
-    /// Time to compute `new_tokens` of a prompt behind `context_before` tokens, attention included, floor for reading the
-    /// weights *not* included (s). No tokens take no time.
-    fn prefill(&self, new_tokens: u32, context_before: u32) -> f64;
+    /// Time of an iteration that carries these chunks along, without reading the decoding sequences' context (s).
+    fn pass(&self, sequences: u32, chunks: &[PromptChunk]) -> f64;
+
+    /// Time that a chunk takes by itself (s): what its own prompt costs a request.
+    fn prefill(&self, chunk: PromptChunk) -> f64;
 }
 
 /// Coefficients stated by a scenario.
@@ -56,8 +67,13 @@ impl IterationCost for StatedCost {
         }
     }
 
-    fn prefill(&self, new_tokens: u32, context_before: u32) -> f64 {
-        let (new, before) = (f64::from(new_tokens), f64::from(context_before));
+    fn pass(&self, sequences: u32, chunks: &[PromptChunk]) -> f64 {
+        let compute: f64 = chunks.iter().map(|&chunk| self.prefill(chunk)).sum();
+        self.step(sequences).base_s.max(compute)
+    }
+
+    fn prefill(&self, chunk: PromptChunk) -> f64 {
+        let (new, before) = (f64::from(chunk.tokens), f64::from(chunk.before));
         self.prefill_per_token_s * new + self.prefill_per_pair_s * new * (before + new / 2.0)
     }
 }
@@ -80,11 +96,19 @@ impl Cost {
         }
     }
 
-    /// See [`IterationCost::prefill`].
-    pub fn prefill(&self, new_tokens: u32, context_before: u32) -> f64 {
+    /// See [`IterationCost::pass`].
+    pub fn pass(&self, sequences: u32, chunks: &[PromptChunk]) -> f64 {
         match self {
-            Self::Stated(stated) => stated.prefill(new_tokens, context_before),
-            Self::Modelled(model) => model.prefill(new_tokens, context_before),
+            Self::Stated(stated) => stated.pass(sequences, chunks),
+            Self::Modelled(model) => model.pass(sequences, chunks),
+        }
+    }
+
+    /// See [`IterationCost::prefill`].
+    pub fn prefill(&self, chunk: PromptChunk) -> f64 {
+        match self {
+            Self::Stated(stated) => stated.prefill(chunk),
+            Self::Modelled(model) => model.prefill(chunk),
         }
     }
 }

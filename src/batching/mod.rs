@@ -30,7 +30,7 @@ mod tests;
 mod waiting;
 
 pub use continuous::{Admission, Continuous, ContinuousConfig};
-pub use iteration_time::{Coefficients, Cost, IterationCost, StatedCost};
+pub use iteration_time::{Coefficients, Cost, IterationCost, PromptChunk, StatedCost};
 pub use slots::Slots;
 pub use static_batch::{BatchTime, Static, StaticConfig};
 

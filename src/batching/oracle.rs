@@ -5,7 +5,7 @@
 //! error they may differ by one nanosecond.
 
 use super::drive::{Event, Outcome, drive};
-use super::{Admission, Config, ContinuousConfig, Cost, Job, StatedCost};
+use super::{Admission, Config, ContinuousConfig, Cost, Job, PromptChunk, StatedCost};
 use crate::streams::{Stream, Streams};
 use crate::time::{Duration, Time};
 use rand::Rng;
@@ -166,19 +166,23 @@ impl Oracle<'_> {
     fn iterate(&mut self) {
         let chunks = self.compose();
         self.count_change(&chunks);
-        let (mut sequences, mut context, mut prefill) = (0, 0, 0.0);
+        let (mut sequences, mut context, mut pass) = (0, 0, Vec::new());
         for (sequence, chunk) in self.running.iter_mut().zip(&chunks) {
             if decodes(sequence) {
                 sequences += 1;
                 context += sequence.job.prompt_tokens + sequence.generated;
-            } else {
-                let seconds = self.config.cost.prefill(*chunk, sequence.computed);
-                sequence.prefill += seconds;
-                prefill += seconds;
+            } else if *chunk > 0 {
+                let chunk = PromptChunk {
+                    tokens: *chunk,
+                    before: sequence.computed,
+                };
+                sequence.prefill += self.config.cost.prefill(chunk);
+                pass.push(chunk);
             }
         }
         let step = self.config.cost.step(sequences);
-        self.now += step.base_s.max(prefill) + step.per_context_token_s * f64::from(context);
+        self.now +=
+            self.config.cost.pass(sequences, &pass) + step.per_context_token_s * f64::from(context);
         self.iterations += 1;
         for (sequence, chunk) in self.running.iter_mut().zip(&chunks) {
             let decoded = decodes(sequence);

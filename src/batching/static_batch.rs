@@ -7,7 +7,7 @@
 
 use super::segment::Segment;
 use super::waiting::Waiting;
-use super::{Cost, Counters, Job, Step};
+use super::{Cost, Counters, Job, PromptChunk, Step};
 use crate::time::{Duration, Time};
 
 /// A replica with static batching; already valid.
@@ -233,8 +233,13 @@ impl Static {
         let pass = u64::from(uncached > 0);
         let prefill_s = match uncached {
             0 => 0.0,
-            _ => (places * cost.prefill(uncached, longest(|job| job.cached_tokens)))
-                .max(cost.step(0).base_s),
+            _ => {
+                let padded = PromptChunk {
+                    tokens: uncached,
+                    before: longest(|job| job.cached_tokens),
+                };
+                cost.pass(0, &vec![padded; self.batch.len()])
+            }
         };
         let step = cost.step(sequences);
         let context = places * (f64::from(longest(|job| job.prompt_tokens)) + pass as f64);
@@ -262,9 +267,15 @@ impl StaticConfig {
     fn own_prefill(&self, job: &Job) -> Duration {
         match &self.time {
             BatchTime::Stated => job.prefill,
-            BatchTime::Modelled(cost) => Duration::from_secs(
-                cost.prefill(job.prompt_tokens - job.cached_tokens, job.cached_tokens),
-            ),
+            BatchTime::Modelled(cost) => {
+                Duration::from_secs(match job.prompt_tokens - job.cached_tokens {
+                    0 => 0.0,
+                    tokens => cost.prefill(PromptChunk {
+                        tokens,
+                        before: job.cached_tokens,
+                    }),
+                })
+            }
         }
     }
 

@@ -20,6 +20,7 @@ use super::{
     AllReduce, Catalog, Compute, Defaults, Efficiency, Engine, Format, Gpu, Model, Speculation,
     native,
 };
+use crate::batching::{Coefficients, IterationCost, PromptChunk};
 use std::fmt;
 
 /// Bytes in a GB.
@@ -689,6 +690,18 @@ impl Performance {
         }
     }
 
+    /// Time of one iteration that computes these prompt chunks while `sequences` decode, without reading the decoding
+    /// sequences' context [s]. All tokens go through the linear layers as one product, so the weights are read once.
+    pub fn pass(&self, sequences: u32, chunks: &[PromptChunk]) -> f64 {
+        let tokens: u32 = chunks.iter().map(|chunk| chunk.tokens).sum();
+        let n = f64::from(tokens) + f64::from(sequences) * (1.0 + self.draft_tokens);
+        let attention: f64 = chunks
+            .iter()
+            .map(|chunk| self.attention(f64::from(chunk.tokens), f64::from(chunk.before)))
+            .sum();
+        self.parts(n, attention).total(self.prefill_factor)
+    }
+
     /// The parts of [`Performance::prefill`]; they add up to it.
     pub fn prefill_terms(&self, new_tokens: u32, context_before: u32) -> Vec<Term> {
         let (n, context) = (f64::from(new_tokens), f64::from(context_before));
@@ -821,10 +834,18 @@ impl Performance {
     }
 
     fn prefill_parts(&self, n: f64, context: f64) -> PrefillParts {
-        let (linear, weights) = (self.linear(n), self.weight_read(n));
+        self.parts(n, self.attention(n, context))
+    }
+
+    /// Attention of `n` tokens on `context` [s].
+    fn attention(&self, n: f64, context: f64) -> f64 {
         let efficiency = self.attention_curve.logarithmic(n + context);
-        let attention =
-            self.attention_flops * self.pairs(n, context) / (self.attention_rate * efficiency);
+        self.attention_flops * self.pairs(n, context) / (self.attention_rate * efficiency)
+    }
+
+    /// Parts of a pass of `n` tokens with this much attention.
+    fn parts(&self, n: f64, attention: f64) -> PrefillParts {
+        let (linear, weights) = (self.linear(n), self.weight_read(n));
         let kernels = linear.max(weights) + attention;
         PrefillParts {
             linear,
@@ -885,6 +906,26 @@ impl Performance {
         let linear = self.weight_read(tokens).max(self.linear(tokens));
         self.decode_factor
             * (linear + self.layers * self.layer_overhead_s + self.step_allreduce(tokens))
+    }
+}
+
+/// Iterations as the batching engine asks for them. Speculation emits several tokens an iteration, so a token's share of a
+/// step is the step divided by the acceptance length; an iteration that carries a prompt gives one token to each.
+impl IterationCost for Performance {
+    fn step(&self, sequences: u32) -> Coefficients {
+        let share = 1.0 / self.tokens_per_iteration;
+        Coefficients {
+            base_s: self.step_fixed(f64::from(sequences)) * share,
+            per_context_token_s: self.decode_factor * self.kv_read_s * share,
+        }
+    }
+
+    fn pass(&self, sequences: u32, chunks: &[PromptChunk]) -> f64 {
+        self.pass(sequences, chunks)
+    }
+
+    fn prefill(&self, chunk: PromptChunk) -> f64 {
+        self.prefill(chunk.tokens, chunk.before)
     }
 }
 
