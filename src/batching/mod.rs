@@ -112,6 +112,16 @@ pub enum Config {
     Static(StaticConfig),
 }
 
+impl Config {
+    /// Longest prompt and answer together that a replica takes (tokens), where there is a limit.
+    pub fn max_context_tokens(&self) -> Option<u32> {
+        match self {
+            Self::Continuous(config) => Some(config.max_context_tokens),
+            Self::Slots { .. } | Self::Static(_) => None,
+        }
+    }
+}
+
 /// Totals since a replica began, for conservation checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {

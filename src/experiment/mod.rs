@@ -7,7 +7,10 @@
 pub mod repeat;
 pub mod watch;
 
-use crate::fleet::config::FleetConfig;
+use crate::catalog::Catalog;
+use crate::catalog::performance::Performance;
+use crate::catalog::start::ColdStart;
+use crate::fleet::config::{FleetConfig, Warmth};
 use crate::fleet::{Fleet, Ledger, RequestTrace};
 use crate::measure::drive::{Lane, drive};
 use crate::measure::protocol::Protocol;
@@ -17,6 +20,7 @@ use crate::stats::{Histogram, PercentileMethod};
 use crate::streams::Streams;
 use crate::target::Target;
 use crate::time::{Duration, Time};
+use std::sync::Arc;
 use watch::Watch;
 
 /// Everything that a scenario says, ready to run.
@@ -40,6 +44,8 @@ pub struct Plan {
     pub providers: Vec<Provider>,
     /// Figures that others have published of these models.
     pub published: Vec<Published>,
+    /// What is known of hardware and software, the scenario's own entries included.
+    pub catalog: Catalog,
 }
 
 /// A time of the week at which a benchmark starts.
@@ -60,6 +66,19 @@ pub struct Provider {
     pub fleet: FleetConfig,
     /// Which deployments the benchmark measures, by index.
     pub benchmarked: Vec<u32>,
+    /// What the catalogue predicts, by deployment and placement; empty where times are stated.
+    pub predictions: Vec<Vec<Prediction>>,
+}
+
+/// What the catalogue predicts of a deployment on certain GPUs.
+#[derive(Clone, Debug)]
+pub struct Prediction {
+    /// The placement.
+    pub placement: String,
+    /// Prefill and decode.
+    pub performance: Arc<Performance>,
+    /// Cold starts, by where the weights are.
+    pub starts: Vec<(Warmth, ColdStart)>,
 }
 
 /// Figures published of one model at one provider.

@@ -65,6 +65,8 @@ pub struct DeploymentConfig {
     pub prefill: Distribution,
     /// Stated time from the first token to the end \[s\].
     pub decode: Distribution,
+    /// What becomes of a request longer than the model's context.
+    pub over_context: OverContext,
     /// Share of the benchmark's fixed prompt found in the prefix cache, 0 to 1.
     pub cached_share: f64,
     /// Where replicas may run, in order of preference; at least one.
@@ -270,6 +272,15 @@ pub struct Admission {
     pub timeout_status: u16,
     /// Whether requests wait while no replica is ready; otherwise they get 503 (and still start one).
     pub hold_while_cold: bool,
+}
+
+/// What becomes of a request longer than the model's context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OverContext {
+    /// Refused (413).
+    Reject,
+    /// Its prompt is cut to what fits beside the answer.
+    Truncate,
 }
 
 /// Which replica takes a request.

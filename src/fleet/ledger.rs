@@ -63,6 +63,10 @@ pub struct Ledger {
     pub rejected_cold: u64,
     /// Requests that no replica could ever hold (413).
     pub rejected_cannot_fit: u64,
+    /// Requests whose prompt was cut to the context, and by how many tokens in all.
+    pub truncated: u64,
+    /// Prompt tokens cut off.
+    pub truncated_tokens: u64,
     /// Requests whose client gave up.
     pub timed_out: u64,
     /// Requests lost with their replica.
@@ -115,6 +119,8 @@ impl Ledger {
             rejected_queue: 0,
             rejected_cold: 0,
             rejected_cannot_fit: 0,
+            truncated: 0,
+            truncated_tokens: 0,
             timed_out: 0,
             failed: 0,
             in_flight_end: 0,

@@ -1,11 +1,11 @@
 //! A request's way through the fleet: arrival, waiting, service, end.
 
 use super::admission::Admitted;
-use super::config::Router;
+use super::config::{OverContext, Router};
 use super::event::Event;
 use super::probe::{Origin, Parts, Probe, RequestTrace};
 use super::{Fleet, Stage};
-use crate::batching::{Executor, Job, Step};
+use crate::batching::{self, Executor, Job, Step};
 use crate::observation::{Observation, Outcome};
 use crate::request::{EndpointId, Request, RequestId};
 use crate::target::Target;
@@ -200,6 +200,7 @@ impl<P: Probe> Fleet<P> {
 
     /// Serves a request, lets it wait, or refuses it; starts replicas if it may.
     fn receive(&mut self, request: u32, deployment: u32, wakes: bool) {
+        self.truncate(request, deployment);
         let job = self.record(request).job;
         let own = &self.deployments[deployment as usize];
         let fits = own
@@ -219,6 +220,28 @@ impl<P: Probe> Fleet<P> {
         } else {
             self.route(request);
             self.scale(deployment);
+        }
+    }
+
+    /// Cuts a prompt to what the context holds beside the answer, where the deployment does so.
+    fn truncate(&mut self, request: u32, deployment: u32) {
+        let own = &mut self.deployments[deployment as usize];
+        if own.config.over_context == OverContext::Reject {
+            return;
+        }
+        let batching = own.config.placements.iter().map(|place| &place.batching);
+        let context = batching
+            .filter_map(batching::Config::max_context_tokens)
+            .max();
+        let job = &mut self.records[request as usize].job;
+        let room = context.map_or(u32::MAX, |context| {
+            context.saturating_sub(job.output_tokens)
+        });
+        if room > 0 && job.prompt_tokens > room {
+            own.ledger.truncated += 1;
+            own.ledger.truncated_tokens += u64::from(job.prompt_tokens - room);
+            job.prompt_tokens = room;
+            job.cached_tokens = job.cached_tokens.min(room);
         }
     }
 

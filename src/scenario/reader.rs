@@ -368,6 +368,20 @@ impl Reader<'_> {
         &self.path
     }
 
+    /// Takes all that is left as plain TOML, for tables whose keys somebody else knows.
+    pub fn take_toml(&mut self) -> toml::Table {
+        let keys: Vec<String> = self.left.iter().map(|(key, _)| key.name.clone()).collect();
+        let mut table = toml::Table::new();
+        for name in keys {
+            if let Some((_, node)) = self.take(&name) {
+                let value = to_toml(&node);
+                self.note(&name, value.to_string(), self.defaulted);
+                table.insert(name, value);
+            }
+        }
+        table
+    }
+
     /// Ends the reading of this table: keys that nobody asked for are problems.
     pub fn finish(self) {
         self.reading
@@ -528,6 +542,23 @@ impl Reader<'_> {
         reader.defaulted = defaulted;
         reader.shorthand = shorthand;
         (name, reader)
+    }
+}
+
+/// A node as plain TOML.
+fn to_toml(node: &Node) -> toml::Value {
+    match &node.value {
+        Value::String(text) => toml::Value::String(text.clone()),
+        Value::Integer(value) => toml::Value::Integer(*value),
+        Value::Float(value) => toml::Value::Float(*value),
+        Value::Boolean(value) => toml::Value::Boolean(*value),
+        Value::Array(items) => toml::Value::Array(items.iter().map(to_toml).collect()),
+        Value::Table(table) => toml::Value::Table(
+            table
+                .iter()
+                .map(|(key, node)| (key.name.clone(), to_toml(node)))
+                .collect(),
+        ),
     }
 }
 

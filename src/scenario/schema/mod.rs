@@ -4,8 +4,13 @@
 //! right after. So this folder is also the reference of keys and defaults, and `check` prints both.
 
 mod benchmark;
+mod catalogue;
+mod cold_start;
 mod deployment;
+mod hardware;
 mod provider;
+mod scaling;
+mod service;
 mod traffic;
 mod values;
 
@@ -49,6 +54,7 @@ fn plan(mut root: Reader<'_>, percentile: PercentileMethod) -> Plan {
     let seed = root.or_default("seed", &Kind::whole(), "1");
     let (start, warm_up, horizon) = time(root.table("time"));
     let (benchmark, sessions, models) = benchmark::read(root.table("benchmark"), start, warm_up);
+    let catalog = catalogue::read(root.table("catalog"));
     let mut providers: Vec<Provider> = Vec::new();
     let entries = root.entries("providers");
     if entries.is_empty() && root.is_sound("providers") {
@@ -58,7 +64,7 @@ fn plan(mut root: Reader<'_>, percentile: PercentileMethod) -> Plan {
         );
     }
     for (name, entry) in entries {
-        providers.push(provider::read(name, entry));
+        providers.push(provider::read(name, entry, &catalog));
     }
     benchmark::choose(&mut root, &models, &mut providers);
     let published = published(&mut root, &providers);
@@ -73,6 +79,7 @@ fn plan(mut root: Reader<'_>, percentile: PercentileMethod) -> Plan {
         benchmark,
         providers,
         published,
+        catalog,
     }
 }
 

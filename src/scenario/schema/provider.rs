@@ -1,50 +1,90 @@
-//! A provider: its network and its deployments.
+//! A provider: its network, its stocks of GPUs, its links and its deployments.
 
 use super::super::{Kind, Reader};
 use super::deployment;
 use super::values::{distribution, seconds};
+use crate::catalog::Catalog;
 use crate::experiment::Provider;
 use crate::fleet::FleetConfig;
-use crate::fleet::config::Network;
+use crate::fleet::config::{LinkConfig, Network, PoolConfig};
 use crate::time::{Duration, Time};
 
+/// What a deployment is read against.
+pub(super) struct Context<'a> {
+    pub(super) catalog: &'a Catalog,
+    pub(super) pools: &'a [PoolConfig],
+    pub(super) links: &'a [LinkConfig],
+}
+
 /// One provider. `phase` and `window` are set by each run.
-pub(super) fn read(name: String, mut reader: Reader<'_>) -> Provider {
+pub(super) fn read(name: String, mut reader: Reader<'_>, catalog: &Catalog) -> Provider {
     let network = network(reader.table("network"));
-    let mut deployments = Vec::new();
+    let evict_idle = reader.or_default("evict_idle", &Kind::boolean(), "false");
+    let pools = pools(reader.table("gpus"), evict_idle);
+    let links = links(reader.table("links"));
+    let context = Context {
+        catalog,
+        pools: &pools,
+        links: &links,
+    };
     let entries = reader.entries("deployments");
     if entries.is_empty() && reader.is_sound("deployments") {
         reader.missing("deployments", "{ my-model = {} }");
     }
-    for (model, entry) in entries {
-        deployments.push(deployment::read(model, entry));
-    }
+    let read = entries
+        .into_iter()
+        .map(|(model, entry)| deployment::read(model, entry, &context));
+    let (deployments, predictions) = read.unzip();
     reader.finish();
     let fleet = FleetConfig {
         phase: Duration::ZERO,
         window: Time::ZERO,
         network,
-        pools: Vec::new(),
-        links: Vec::new(),
+        pools,
+        links,
         deployments,
     };
     Provider {
         name,
         fleet,
         benchmarked: Vec::new(),
+        predictions,
     }
 }
 
 fn network(mut reader: Reader<'_>) -> Network {
+    let connections = Kind::one_of(&[("reused", false), ("new", true)]);
     let network = Network {
         rtt: distribution(&mut reader, "rtt", &seconds(), "0s"),
         gateway: distribution(&mut reader, "gateway", &seconds(), "0s"),
-        new_connection: reader.or_default(
-            "connection",
-            &Kind::one_of(&[("reused", false), ("new", true)]),
-            "reused",
-        ),
+        new_connection: reader.or_default("connection", &connections, "reused"),
     };
     reader.finish();
     network
+}
+
+/// Stocks by tier; a tier that is not listed never runs out.
+fn pools(mut reader: Reader<'_>, evict_idle: bool) -> Vec<PoolConfig> {
+    let mut pools = Vec::new();
+    for name in reader.names() {
+        let gpus = reader.required(&name, &Kind::whole().at_most("1000000")) as u32;
+        pools.push(PoolConfig {
+            name,
+            gpus,
+            evict_idle,
+        });
+    }
+    reader.finish();
+    pools
+}
+
+/// Links by name, each with its bandwidth.
+fn links(mut reader: Reader<'_>) -> Vec<LinkConfig> {
+    let mut links = Vec::new();
+    for name in reader.names() {
+        let bytes_per_s = reader.required(&name, &Kind::bandwidth().positive());
+        links.push(LinkConfig { name, bytes_per_s });
+    }
+    reader.finish();
+    links
 }

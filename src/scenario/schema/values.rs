@@ -7,7 +7,7 @@ use crate::time::Duration;
 use std::rc::Rc;
 
 /// Forms of a distribution. A bare value is a constant.
-const DISTRIBUTIONS: [Variant; 8] = [
+pub(super) const DISTRIBUTIONS: [Variant; 8] = [
     Variant::shorthand("constant", "value"),
     Variant::table("uniform"),
     Variant::table("exponential"),
@@ -62,7 +62,7 @@ pub(super) fn optional_distribution<T: PartialOrd + Default + Clone + 'static>(
     Some(distribution_form(form, inner, unit))
 }
 
-fn distribution_form<T: PartialOrd + Default + Clone + 'static>(
+pub(super) fn distribution_form<T: PartialOrd + Default + Clone + 'static>(
     form: &str,
     mut inner: Reader<'_>,
     unit: &Unit<T>,
