@@ -8,8 +8,8 @@
 //! step    = max(W(b) / (BW e_bw G), 2 P b / (F e(b) G)) + context · KV / (BW e_kv S) + L τ + 2 L [r(2 b hidden) − r(0)]
 //! ```
 //!
-//! `e(n) = e_max n / (n + n_half)`. `W` counts each routed expert that some token reaches: with `k` of `E` experts per token,
-//! `1 − (1 − k/E)^n` of them. `S` is the number of GPUs that the cache is split over: as many as there are key-value heads.
+//! `e(n) = e_max n / (n + n_half)`, half of `e_max` below `n_half`. `W` counts each routed expert that some token reaches:
+//! with `k` of `E` experts per token, `1 − (1 − k/E)^n` of them. `S` is the number of GPUs that the cache is split over: as many as there are key-value heads.
 //! The step's fixed part depends on the number of sequences, the rest is linear in the context, so between changes of
 //! the batch a step's time is exactly linear in the tokens held.
 //!
@@ -796,7 +796,9 @@ impl Performance {
             } else {
                 format!(
                     "{:.3e} FLOP x ({tokens:.0} + {:.0}) / {:.3e} FLOP/s",
-                    self.linear_flops, self.n_half, self.linear_rate
+                    self.linear_flops,
+                    self.n_half.min(tokens),
+                    self.linear_rate
                 )
             },
             source: self.notes.efficiency.clone(),
@@ -836,9 +838,11 @@ impl Performance {
         }
     }
 
-    /// Arithmetic of the linear layers [s]: `2 P n / (F e(n) G)` with `e(n) = e_max n / (n + n_half)`.
+    /// Arithmetic of the linear layers [s]: `2 P n / (F e(n) G)`, with `e(n) = e_max n / (n + n_half)` from `n_half` on.
+    ///
+    /// Below it the efficiency stays at half: what short batches wait for there is the weights, which are counted apart.
     fn linear(&self, n: f64) -> f64 {
-        self.linear_flops * (n + self.n_half) / self.linear_rate
+        self.linear_flops * (n + self.n_half.min(n)) / self.linear_rate
     }
 
     /// Share of the routed experts that some of `n` tokens reach, if tokens choose independently.
