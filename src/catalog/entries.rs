@@ -87,9 +87,9 @@ entry! {
         fp4_dense_tflops: Option<f64>,
         /// The 4-bit formats its tensor cores take.
         #[serde(default)] fp4_formats: Vec<String>,
-        /// PCIe generation.
+        /// `PCIe` generation.
         pcie_gen: u32,
-        /// PCIe rate each way [GB/s].
+        /// `PCIe` rate each way [GB/s].
         pcie_gbps_per_dir: f64,
         /// Pinned host-to-device copies per GPU [GB/s].
         h2d_effective_gbps: f64,

@@ -247,7 +247,7 @@ pub struct Performance {
     layers: f64,
     /// 2 P [FLOP per token].
     linear_flops: f64,
-    /// F · e_max · G, experts' factor included [FLOP/s].
+    /// F · `e_max` · G, experts' factor included [FLOP/s].
     linear_rate: f64,
     n_half: f64,
     /// 4 L h d [FLOP per pair of tokens].

@@ -2,6 +2,8 @@
 //!
 //! Every test prints all its rows when it fails, so that a refit shows what else moves.
 
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
+
 use super::performance::{
     Deployment, DeploymentProblem, GB, KvFormat, Parameters, Performance, Term,
 };
@@ -630,7 +632,7 @@ fn chunks_of_a_prompt_take_at_least_the_whole() {
 
 // Decode.
 
-/// End-to-end inter-token latency: vLLM on H100 (2026-04-22), DeepSeek V3.2 on eight B300 (2026-05-11, 125 tokens/s).
+// End-to-end inter-token latency: vLLM on H100 (2026-04-22), DeepSeek V3.2 on eight B300 (2026-05-11, 125 tokens/s).
 #[test]
 fn decode_meets_published_latencies() {
     let catalog = Catalog::shipped();
@@ -885,7 +887,7 @@ const NEW_NODE: Case = Case {
     image: Some("image-pull-registry"),
     ..CASE
 };
-/// HydraServe's pods start on prepared nodes; PCIe 3 as on its V100 hosts.
+// HydraServe's pods start on prepared nodes; PCIe 3 as on its V100 hosts.
 const HYDRA: Case = Case {
     provision: None,
     image: None,
@@ -1024,7 +1026,7 @@ const CASES: [Case; 25] = [
         engine: "ollama",
         gpu: "l4",
         gb: 4.7,
-        because: "the tutorial's Ollama with weights in the streamed image; an 8B at 4 bits",
+        because: "engine and image are estimates written with the total known: the tutorial's Ollama, weights of an 8B at 4 bits in the image",
         ..CASE
     },
     Case {
@@ -1212,7 +1214,7 @@ fn engine_startups_meet_the_measured_totals() {
     rows.check();
 }
 
-/// HydraServe's raw results as a line over bytes: the engine's constant lies between its hosts.
+// HydraServe's raw results as a line over bytes: the engine's constant lies between its hosts.
 #[test]
 fn the_old_engine_starts_between_the_hydraserve_hosts() {
     let catalog = Catalog::shipped();
