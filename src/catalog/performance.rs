@@ -24,7 +24,7 @@ use std::fmt;
 
 /// Bytes in a GB.
 pub const GB: f64 = 1e9;
-/// The least cache that a deployment must have room for, unless it states more [tokens].
+/// The least cache that a deployment must have room for, unless it states more \[tokens\].
 pub const MINIMUM_KV_TOKENS: f64 = 2048.0;
 
 /// How the attention cache is stored.
@@ -75,7 +75,7 @@ pub struct Deployment<'a> {
     pub speculation: Option<(&'a str, u32)>,
     /// Share of GPU memory that the engine takes; the catalogue's when `None`.
     pub memory_utilization: Option<f64>,
-    /// Cache that must fit [bytes]; [`MINIMUM_KV_TOKENS`] when `None`.
+    /// Cache that must fit \[bytes\]; [`MINIMUM_KV_TOKENS`] when `None`.
     pub kv_reserve_bytes: Option<f64>,
 }
 
@@ -145,20 +145,20 @@ pub enum DeploymentProblem {
 /// What a replica's memory holds. Bytes are over all its GPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
-    /// Weights [bytes].
+    /// Weights \[bytes\].
     pub weight_bytes: f64,
-    /// Cache per token, with every copy that GPUs must hold [bytes].
+    /// Cache per token, with every copy that GPUs must hold \[bytes\].
     pub kv_bytes_per_token: f64,
-    /// Cache that must fit [bytes].
+    /// Cache that must fit \[bytes\].
     pub kv_reserve_bytes: f64,
-    /// Memory for weights and cache [bytes].
+    /// Memory for weights and cache \[bytes\].
     pub available_bytes: f64,
     /// GPUs.
     pub gpus: u32,
 }
 
 impl Memory {
-    /// What weights and the least cache need [bytes].
+    /// What weights and the least cache need \[bytes\].
     pub fn needed_bytes(&self) -> f64 {
         self.weight_bytes + self.kv_reserve_bytes
     }
@@ -201,7 +201,7 @@ impl fmt::Display for Memory {
 pub struct Term {
     /// What takes the time.
     pub name: &'static str,
-    /// How long [s].
+    /// How long \[s\].
     pub seconds: f64,
     /// How it was reckoned, with numbers.
     pub formula: String,
@@ -213,16 +213,16 @@ pub struct Term {
 /// of sequences it was asked for and tangent there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// At no sequence [s].
+    /// At no sequence \[s\].
     pub base_s: f64,
-    /// Per sequence [s].
+    /// Per sequence \[s\].
     pub per_sequence_s: f64,
-    /// Per token held by all sequences [s].
+    /// Per token held by all sequences \[s\].
     pub per_context_token_s: f64,
 }
 
 impl Step {
-    /// Time of one iteration [s].
+    /// Time of one iteration \[s\].
     pub fn seconds(&self, sequences: u32, context_tokens: f64) -> f64 {
         self.base_s
             + self.per_sequence_s * f64::from(sequences)
@@ -235,7 +235,7 @@ impl Step {
 struct Weights {
     /// Parameters.
     count: f64,
-    /// Time to read all of them once, over all GPUs [s].
+    /// Time to read all of them once, over all GPUs \[s\].
     read_s: f64,
 }
 
@@ -315,7 +315,7 @@ pub struct Hardware<'a> {
     pub scalars: &'a Defaults,
     /// Share of GPU memory that the engine takes.
     pub memory_utilization: f64,
-    /// Cache that must fit [bytes].
+    /// Cache that must fit \[bytes\].
     pub kv_reserve_bytes: Option<f64>,
 }
 
@@ -550,7 +550,7 @@ impl Hardware<'_> {
         bytes / (self.gpu.mem_bw_tbps * 1e12 * efficiency * self.cache_shards())
     }
 
-    /// Fixed cost of a layer [s]: measured at 1, 4 and 8 GPUs, linear in between.
+    /// Fixed cost of a layer \[s\]: measured at 1, 4 and 8 GPUs, linear in between.
     fn layer_overhead_s(&self) -> f64 {
         let scalars = self.scalars;
         if self.model.experts > 0 {
@@ -661,19 +661,19 @@ impl Performance {
         self.tokens_per_iteration
     }
 
-    /// Time to process `new_tokens` of a prompt with `context_before` tokens in the cache already [s].
+    /// Time to process `new_tokens` of a prompt with `context_before` tokens in the cache already \[s\].
     pub fn prefill(&self, new_tokens: u32, context_before: u32) -> f64 {
         let parts = self.prefill_parts(f64::from(new_tokens), f64::from(context_before));
         parts.total(self.prefill_factor)
     }
 
-    /// The same before launch gaps, engine and communication: what the kernels take [s].
+    /// The same before launch gaps, engine and communication: what the kernels take \[s\].
     pub fn prefill_kernels(&self, new_tokens: u32, context_before: u32) -> f64 {
         let parts = self.prefill_parts(f64::from(new_tokens), f64::from(context_before));
         parts.linear.max(parts.weights) + parts.attention
     }
 
-    /// Time of one iteration in which `sequences` decode, holding `context_tokens` together [s].
+    /// Time of one iteration in which `sequences` decode, holding `context_tokens` together \[s\].
     pub fn step(&self, sequences: u32, context_tokens: f64) -> f64 {
         self.step_fixed(f64::from(sequences)) + self.decode_factor * self.kv_read_s * context_tokens
     }
@@ -838,7 +838,7 @@ impl Performance {
         }
     }
 
-    /// Arithmetic of the linear layers [s]: `2 P n / (F e(n) G)`, with `e(n) = e_max n / (n + n_half)` from `n_half` on.
+    /// Arithmetic of the linear layers \[s\]: `2 P n / (F e(n) G)`, with `e(n) = e_max n / (n + n_half)` from `n_half` on.
     ///
     /// Below it the efficiency stays at half: what short batches wait for there is the weights, which are counted apart.
     fn linear(&self, n: f64) -> f64 {
@@ -892,7 +892,7 @@ impl Performance {
     }
 }
 
-/// The parts of a prefill [s].
+/// The parts of a prefill \[s\].
 #[derive(Clone, Copy, Debug)]
 struct PrefillParts {
     linear: f64,
