@@ -506,15 +506,7 @@ const KERNEL_SUMS: [(&str, u32, &str, &str, [f64; 5]); 19] = [
 /// All 95 kernel sums within 15 %. The coefficients were fitted to them, so this holds the fit, it does not prove it.
 #[test]
 fn prefill_meets_the_kernel_sums() {
-    let mut catalog = Catalog::shipped();
-    // Four L40S lack 0.5 GB for 70B at 16 bits; the kernels were timed without a server around them.
-    catalog
-        .overlay(
-            "defaults",
-            "performance",
-            &"gpu_reserve_gb = 0".parse().unwrap(),
-        )
-        .unwrap();
+    let catalog = Catalog::shipped();
     let mut rows = Rows::within(0.15);
     for (model, gpus, gpu, format, sums) in KERNEL_SUMS {
         let performance = performance(&catalog, &on(model, gpu, gpus, format));
