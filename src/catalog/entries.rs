@@ -73,7 +73,7 @@ entry! {
     Gpu {
         /// Full name.
         name: String,
-        /// Memory [GB].
+        /// Memory \[GB\].
         mem_gb: f64,
         /// Memory bandwidth [TB/s].
         mem_bw_tbps: f64,
@@ -87,9 +87,9 @@ entry! {
         fp4_dense_tflops: Option<f64>,
         /// The 4-bit formats its tensor cores take.
         #[serde(default)] fp4_formats: Vec<String>,
-        /// PCIe generation.
+        /// `PCIe` generation.
         pcie_gen: u32,
-        /// PCIe rate each way [GB/s].
+        /// `PCIe` rate each way [GB/s].
         pcie_gbps_per_dir: f64,
         /// Pinned host-to-device copies per GPU [GB/s].
         h2d_effective_gbps: f64,
@@ -99,7 +99,7 @@ entry! {
         allreduce: String,
         /// GPUs in a node at most.
         gpus_per_node_max: u32,
-        /// Board power [W].
+        /// Board power \[W\].
         tdp_w: f64,
         /// Cheapest offer seen [USD/h].
         usd_per_gpu_hour_low: Option<f64>,
@@ -196,25 +196,25 @@ entry! {
         prefill_time_factor: f64,
         /// Multiplies the time of a decode step.
         decode_time_factor: f64,
-        /// Compressed container image [GB].
+        /// Compressed container image \[GB\].
         image_gb: f64,
-        /// Starting the process and importing the engine [s].
+        /// Starting the process and importing the engine \[s\].
         import_s: f64,
-        /// CUDA context [s].
+        /// CUDA context \[s\].
         cuda_init_s: f64,
-        /// Collective communication on eight GPUs [s].
+        /// Collective communication on eight GPUs \[s\].
         nccl_init_tp8_s: f64,
-        /// Compilation without a cache, one GPU [s].
+        /// Compilation without a cache, one GPU \[s\].
         compile_cold_s: f64,
-        /// Compilation without a cache, eight GPUs [s].
+        /// Compilation without a cache, eight GPUs \[s\].
         compile_cold_tp8_s: f64,
-        /// Compilation from a cache [s].
+        /// Compilation from a cache \[s\].
         compile_cached_s: f64,
-        /// Graph capture, one GPU [s].
+        /// Graph capture, one GPU \[s\].
         graph_capture_s: f64,
-        /// Graph capture, eight GPUs [s].
+        /// Graph capture, eight GPUs \[s\].
         graph_capture_tp8_s: f64,
-        /// Memory profiling and the warm-up pass [s].
+        /// Memory profiling and the warm-up pass \[s\].
         profile_warmup_s: f64,
         /// What its weight loader moves at most [GB/s], if that binds.
         loader_gbps: Option<f64>,
@@ -281,7 +281,7 @@ entry! {
         throughput_gbps: f64,
         /// Spread: standard deviation of the logarithm.
         log_sd: f64,
-        /// Until the first byte [s].
+        /// Until the first byte \[s\].
         first_byte_s: f64,
     }
     check(self) {
@@ -334,7 +334,7 @@ entry! {
     ColdPhase {
         /// Which step it is.
         stage: Stage,
-        /// Median at zero bytes [s].
+        /// Median at zero bytes \[s\].
         median_s: f64,
         /// Added per GB moved [s/GB].
         #[serde(default)] per_gb_s: f64,
@@ -378,11 +378,11 @@ entry! {
     Model {
         /// What it is for.
         #[serde(default)] kind: ModelKind,
-        /// Parameters [1e9].
+        /// Parameters \[1e9\].
         params_total_b: f64,
-        /// Parameters that a token passes through [1e9]; all of them unless experts are routed.
+        /// Parameters that a token passes through \[1e9\]; all of them unless experts are routed.
         params_active_b: f64,
-        /// Parameters of routed experts [1e9]; else derived from the other figures.
+        /// Parameters of routed experts \[1e9\]; else derived from the other figures.
         params_experts_b: Option<f64>,
         /// Routed experts per layer.
         #[serde(default)] experts: u32,
@@ -408,7 +408,7 @@ entry! {
         attention_layers: Option<u32>,
         /// Sparse attention: keys that a query reads at most.
         attention_top_tokens: Option<u32>,
-        /// Cache per token at 16 bits [bytes]; halved by an FP8 cache.
+        /// Cache per token at 16 bits \[bytes\]; halved by an FP8 cache.
         kv_bytes_per_token_bf16: f64,
         /// Format of the published checkpoint.
         native_format: String,
@@ -416,11 +416,11 @@ entry! {
         native_expert_format: Option<String>,
         /// Format of all other weights, where it differs.
         native_dense_format: Option<String>,
-        /// Size of the published checkpoint [GB].
+        /// Size of the published checkpoint \[GB\].
         native_checkpoint_gb: f64,
-        /// GPU memory that its publisher asks for [GB].
+        /// GPU memory that its publisher asks for \[GB\].
         min_vram_gb: Option<f64>,
-        /// Longest context [tokens].
+        /// Longest context \[tokens\].
         context_tokens: Option<u32>,
         /// GPUs of the 80-141 GB class that usually serve it.
         typical_gpus: Option<u32>,
@@ -451,7 +451,7 @@ entry! {
 entry! {
     /// A part of a TTFT outside the replica: lognormal.
     Network {
-        /// Median [ms].
+        /// Median \[ms\].
         median_ms: f64,
         /// Standard deviation of the logarithm.
         log_sd: f64,
@@ -473,25 +473,25 @@ entry! {
         initial_replicas: Option<u32>,
         /// Idle replicas kept besides those in use.
         buffer_replicas: Option<u32>,
-        /// Idle time after which the last replica goes [s].
+        /// Idle time after which the last replica goes \[s\].
         keep_alive_s: Option<f64>,
-        /// Smallest setting of it [s].
+        /// Smallest setting of it \[s\].
         keep_alive_min_s: Option<f64>,
-        /// Largest setting of it [s].
+        /// Largest setting of it \[s\].
         keep_alive_max_s: Option<f64>,
-        /// How often the rule looks [s].
+        /// How often the rule looks \[s\].
         check_s: Option<f64>,
-        /// How often it looks for removal [s].
+        /// How often it looks for removal \[s\].
         scale_down_check_s: Option<f64>,
-        /// What it averages over [s].
+        /// What it averages over \[s\].
         window_s: Option<f64>,
-        /// The short window that catches bursts [s].
+        /// The short window that catches bursts \[s\].
         panic_window_s: Option<f64>,
         /// Demand over capacity in the short window that triggers it.
         panic_threshold: Option<f64>,
-        /// How long demand must be high before a replica is added [s].
+        /// How long demand must be high before a replica is added \[s\].
         scale_up_delay_s: Option<f64>,
-        /// How long demand must be low before one goes [s].
+        /// How long demand must be low before one goes \[s\].
         scale_down_delay_s: Option<f64>,
         /// Largest growth in one decision.
         max_scale_up_factor: Option<f64>,
@@ -507,17 +507,17 @@ entry! {
         burst_capacity_requests: Option<f64>,
         /// Waiting requests per replica that trigger growth.
         pending_requests_per_replica: Option<f64>,
-        /// Wait in the queue that triggers growth [s].
+        /// Wait in the queue that triggers growth \[s\].
         queue_delay_s: Option<f64>,
         /// Capacity held for demand that has not come, as a multiple of demand.
         spare_factor: Option<f64>,
-        /// Longest run of a request [s].
+        /// Longest run of a request \[s\].
         request_timeout_s: Option<f64>,
         /// Requests that meet no replica are refused instead of held.
         #[serde(default)] refuses_while_cold: bool,
-        /// Histogram of idle times: range [s].
+        /// Histogram of idle times: range \[s\].
         histogram_range_s: Option<f64>,
-        /// Its bins [s].
+        /// Its bins \[s\].
         histogram_bin_s: Option<f64>,
         /// Percentile at which a replica is started ahead.
         histogram_head_percentile: Option<f64>,
@@ -550,9 +550,9 @@ entry! {
 entry! {
     /// Time of an all-reduce by message size.
     AllReduce {
-        /// Message sizes, rising [bytes].
+        /// Message sizes, rising \[bytes\].
         bytes: Vec<f64>,
-        /// Times [µs].
+        /// Times \[µs\].
         us: Vec<f64>,
     }
     check(self) { curve("bytes", &self.bytes, "us", &self.us) }
@@ -565,7 +565,7 @@ entry! {
         engine_kernel_factor: f64,
         /// What routed experts reach of a dense model's prefill efficiency.
         moe_prefill_eff_factor: f64,
-        /// Context lengths of `prefill_attn_eff` [tokens].
+        /// Context lengths of `prefill_attn_eff` \[tokens\].
         prefill_attn_tokens: Vec<f64>,
         /// Attention's share of the 16-bit rate.
         prefill_attn_eff: Vec<f64>,
@@ -573,19 +573,19 @@ entry! {
         decode_kv_bw_eff_bf16: f64,
         /// The same, FP8.
         decode_kv_bw_eff_fp8: f64,
-        /// Fixed cost of a decode layer on one GPU [µs].
+        /// Fixed cost of a decode layer on one GPU \[µs\].
         decode_layer_overhead_us_dense_tp1: f64,
-        /// On four [µs].
+        /// On four \[µs\].
         decode_layer_overhead_us_dense_tp4: f64,
-        /// On eight [µs].
+        /// On eight \[µs\].
         decode_layer_overhead_us_dense_tp8: f64,
-        /// With routed experts, any number of GPUs [µs].
+        /// With routed experts, any number of GPUs \[µs\].
         decode_layer_overhead_us_moe: f64,
-        /// Tokens of an iteration at most [tokens].
+        /// Tokens of an iteration at most \[tokens\].
         chunked_prefill_tokens: u32,
         /// Share of GPU memory that the engine takes.
         gpu_memory_utilization: f64,
-        /// Of that, what activations and buffers take per GPU [GB].
+        /// Of that, what activations and buffers take per GPU \[GB\].
         gpu_reserve_gb: f64,
         /// Spread of warm TTFT: standard deviation of the logarithm.
         ttft_warm_log_sd: f64,
@@ -646,7 +646,7 @@ fn curve(x_key: &'static str, x: &[f64], y_key: &'static str, y: &[f64]) -> Resu
 entry! {
     /// A cold start or engine start-up that somebody measured or states.
     Measured {
-        /// Total [s].
+        /// Total \[s\].
         total_s: f64,
         /// Its parts as `name:seconds`, where published.
         #[serde(default)] phases: Vec<String>,
@@ -657,11 +657,11 @@ entry! {
 entry! {
     /// TTFT that a provider was seen to have.
     ProviderTtft {
-        /// Median [s].
+        /// Median \[s\].
         ttft_p50_s: f64,
-        /// 95th percentile [s].
+        /// 95th percentile \[s\].
         ttft_p95_s: Option<f64>,
-        /// 99th percentile [s].
+        /// 99th percentile \[s\].
         ttft_p99_s: Option<f64>,
     }
     check(self) {
@@ -675,7 +675,7 @@ entry! {
     TtftByConcurrency {
         /// Requests in progress.
         concurrency: Vec<f64>,
-        /// Mean TTFT [s].
+        /// Mean TTFT \[s\].
         ttft_s: Vec<f64>,
     }
     check(self) { curve("concurrency", &self.concurrency, "ttft_s", &self.ttft_s) }
@@ -684,9 +684,9 @@ entry! {
 entry! {
     /// How much sooner a first token comes from an H100 than from an A100.
     GpuRatio {
-        /// On an H100 [ms].
+        /// On an H100 \[ms\].
         h100_ms: Option<f64>,
-        /// On an A100 [ms].
+        /// On an A100 \[ms\].
         a100_ms: Option<f64>,
         /// A100 over H100.
         ratio: f64,
@@ -697,7 +697,7 @@ entry! {
 entry! {
     /// Cold TTFT against bytes: `a_s` + `b_s_per_gb` · GB.
     ColdLinear {
-        /// At zero bytes [s].
+        /// At zero bytes \[s\].
         a_s: f64,
         /// Per GB [s/GB].
         b_s_per_gb: f64,

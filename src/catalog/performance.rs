@@ -8,8 +8,8 @@
 //! step    = max(W(b) / (BW e_bw G), 2 P b / (F e(b) G)) + context · KV / (BW e_kv S) + L τ + 2 L [r(2 b hidden) − r(0)]
 //! ```
 //!
-//! `e(n) = e_max n / (n + n_half)`. `W` counts each routed expert that some token reaches: with `k` of `E` experts per token,
-//! `1 − (1 − k/E)^n` of them. `S` is the number of GPUs that the cache is split over: as many as there are key-value heads.
+//! `e(n) = e_max n / (n + n_half)`, half of `e_max` below `n_half`. `W` counts each routed expert that some token reaches:
+//! with `k` of `E` experts per token, `1 − (1 − k/E)^n` of them. `S` is the number of GPUs that the cache is split over: as many as there are key-value heads.
 //! The step's fixed part depends on the number of sequences, the rest is linear in the context, so between changes of
 //! the batch a step's time is exactly linear in the tokens held.
 //!
@@ -25,7 +25,7 @@ use std::fmt;
 
 /// Bytes in a GB.
 pub const GB: f64 = 1e9;
-/// The least cache that a deployment must have room for, unless it states more [tokens].
+/// The least cache that a deployment must have room for, unless it states more \[tokens\].
 pub const MINIMUM_KV_TOKENS: f64 = 2048.0;
 
 /// How the attention cache is stored.
@@ -76,7 +76,7 @@ pub struct Deployment<'a> {
     pub speculation: Option<(&'a str, u32)>,
     /// Share of GPU memory that the engine takes; the catalogue's when `None`.
     pub memory_utilization: Option<f64>,
-    /// Cache that must fit [bytes]; [`MINIMUM_KV_TOKENS`] when `None`.
+    /// Cache that must fit \[bytes\]; [`MINIMUM_KV_TOKENS`] when `None`.
     pub kv_reserve_bytes: Option<f64>,
 }
 
@@ -146,20 +146,20 @@ pub enum DeploymentProblem {
 /// What a replica's memory holds. Bytes are over all its GPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
-    /// Weights [bytes].
+    /// Weights \[bytes\].
     pub weight_bytes: f64,
-    /// Cache per token, with every copy that GPUs must hold [bytes].
+    /// Cache per token, with every copy that GPUs must hold \[bytes\].
     pub kv_bytes_per_token: f64,
-    /// Cache that must fit [bytes].
+    /// Cache that must fit \[bytes\].
     pub kv_reserve_bytes: f64,
-    /// Memory for weights and cache [bytes].
+    /// Memory for weights and cache \[bytes\].
     pub available_bytes: f64,
     /// GPUs.
     pub gpus: u32,
 }
 
 impl Memory {
-    /// What weights and the least cache need [bytes].
+    /// What weights and the least cache need \[bytes\].
     pub fn needed_bytes(&self) -> f64 {
         self.weight_bytes + self.kv_reserve_bytes
     }
@@ -202,7 +202,7 @@ impl fmt::Display for Memory {
 pub struct Term {
     /// What takes the time.
     pub name: &'static str,
-    /// How long [s].
+    /// How long \[s\].
     pub seconds: f64,
     /// How it was reckoned, with numbers.
     pub formula: String,
@@ -214,16 +214,16 @@ pub struct Term {
 /// of sequences it was asked for and tangent there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// At no sequence [s].
+    /// At no sequence \[s\].
     pub base_s: f64,
-    /// Per sequence [s].
+    /// Per sequence \[s\].
     pub per_sequence_s: f64,
-    /// Per token held by all sequences [s].
+    /// Per token held by all sequences \[s\].
     pub per_context_token_s: f64,
 }
 
 impl Step {
-    /// Time of one iteration [s].
+    /// Time of one iteration \[s\].
     pub fn seconds(&self, sequences: u32, context_tokens: f64) -> f64 {
         self.base_s
             + self.per_sequence_s * f64::from(sequences)
@@ -236,7 +236,7 @@ impl Step {
 struct Weights {
     /// Parameters.
     count: f64,
-    /// Time to read all of them once, over all GPUs [s].
+    /// Time to read all of them once, over all GPUs \[s\].
     read_s: f64,
 }
 
@@ -248,7 +248,7 @@ pub struct Performance {
     layers: f64,
     /// 2 P [FLOP per token].
     linear_flops: f64,
-    /// F · e_max · G, experts' factor included [FLOP/s].
+    /// F · `e_max` · G, experts' factor included [FLOP/s].
     linear_rate: f64,
     n_half: f64,
     /// 4 L h d [FLOP per pair of tokens].
@@ -316,7 +316,7 @@ pub struct Hardware<'a> {
     pub scalars: &'a Defaults,
     /// Share of GPU memory that the engine takes.
     pub memory_utilization: f64,
-    /// Cache that must fit [bytes].
+    /// Cache that must fit \[bytes\].
     pub kv_reserve_bytes: Option<f64>,
 }
 
@@ -551,7 +551,7 @@ impl Hardware<'_> {
         bytes / (self.gpu.mem_bw_tbps * 1e12 * efficiency * self.cache_shards())
     }
 
-    /// Fixed cost of a layer [s]: measured at 1, 4 and 8 GPUs, linear in between.
+    /// Fixed cost of a layer \[s\]: measured at 1, 4 and 8 GPUs, linear in between.
     fn layer_overhead_s(&self) -> f64 {
         let scalars = self.scalars;
         if self.model.experts > 0 {
@@ -662,19 +662,19 @@ impl Performance {
         self.tokens_per_iteration
     }
 
-    /// Time to process `new_tokens` of a prompt with `context_before` tokens in the cache already [s].
+    /// Time to process `new_tokens` of a prompt with `context_before` tokens in the cache already \[s\].
     pub fn prefill(&self, new_tokens: u32, context_before: u32) -> f64 {
         let parts = self.prefill_parts(f64::from(new_tokens), f64::from(context_before));
         parts.total(self.prefill_factor)
     }
 
-    /// The same before launch gaps, engine and communication: what the kernels take [s].
+    /// The same before launch gaps, engine and communication: what the kernels take \[s\].
     pub fn prefill_kernels(&self, new_tokens: u32, context_before: u32) -> f64 {
         let parts = self.prefill_parts(f64::from(new_tokens), f64::from(context_before));
         parts.linear.max(parts.weights) + parts.attention
     }
 
-    /// Time of one iteration in which `sequences` decode, holding `context_tokens` together [s].
+    /// Time of one iteration in which `sequences` decode, holding `context_tokens` together \[s\].
     pub fn step(&self, sequences: u32, context_tokens: f64) -> f64 {
         self.step_fixed(f64::from(sequences)) + self.decode_factor * self.kv_read_s * context_tokens
     }
@@ -691,7 +691,7 @@ impl Performance {
     }
 
     /// Time of one iteration that computes these prompt chunks while `sequences` decode, without reading the decoding
-    /// sequences' context [s]. All tokens go through the linear layers as one product, so the weights are read once.
+    /// sequences' context \[s\]. All tokens go through the linear layers as one product, so the weights are read once.
     pub fn pass(&self, sequences: u32, chunks: &[PromptChunk]) -> f64 {
         let tokens: u32 = chunks.iter().map(|chunk| chunk.tokens).sum();
         let n = f64::from(tokens) + f64::from(sequences) * (1.0 + self.draft_tokens);
@@ -809,7 +809,9 @@ impl Performance {
             } else {
                 format!(
                     "{:.3e} FLOP x ({tokens:.0} + {:.0}) / {:.3e} FLOP/s",
-                    self.linear_flops, self.n_half, self.linear_rate
+                    self.linear_flops,
+                    self.n_half.min(tokens),
+                    self.linear_rate
                 )
             },
             source: self.notes.efficiency.clone(),
@@ -837,7 +839,7 @@ impl Performance {
         self.parts(n, self.attention(n, context))
     }
 
-    /// Attention of `n` tokens on `context` [s].
+    /// Attention of `n` tokens on `context` \[s\].
     fn attention(&self, n: f64, context: f64) -> f64 {
         let efficiency = self.attention_curve.logarithmic(n + context);
         self.attention_flops * self.pairs(n, context) / (self.attention_rate * efficiency)
@@ -857,9 +859,11 @@ impl Performance {
         }
     }
 
-    /// Arithmetic of the linear layers [s]: `2 P n / (F e(n) G)` with `e(n) = e_max n / (n + n_half)`.
+    /// Arithmetic of the linear layers \[s\]: `2 P n / (F e(n) G)`, with `e(n) = e_max n / (n + n_half)` from `n_half` on.
+    ///
+    /// Below it the efficiency stays at half: what short batches wait for there is the weights, which are counted apart.
     fn linear(&self, n: f64) -> f64 {
-        self.linear_flops * (n + self.n_half) / self.linear_rate
+        self.linear_flops * (n + self.n_half.min(n)) / self.linear_rate
     }
 
     /// Share of the routed experts that some of `n` tokens reach, if tokens choose independently.
@@ -929,7 +933,7 @@ impl IterationCost for Performance {
     }
 }
 
-/// The parts of a prefill [s].
+/// The parts of a prefill \[s\].
 #[derive(Clone, Copy, Debug)]
 struct PrefillParts {
     linear: f64,

@@ -12,7 +12,7 @@ use super::{Catalog, ColdPhase, Engine, Gpu, Scope, Stage, Storage};
 /// Time of a phase: lognormal, with a share of stragglers that take a multiple of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PhaseTime {
-    /// Median [s].
+    /// Median \[s\].
     pub median_s: f64,
     /// Standard deviation of the logarithm.
     pub log_sd: f64,
@@ -31,14 +31,14 @@ pub struct Load {
     pub shared_rate: Option<f64>,
     /// What this replica can take, however free the link is [bytes/s].
     pub rate_cap: f64,
-    /// Until the first byte [s].
+    /// Until the first byte \[s\].
     pub first_byte_s: f64,
     /// Spread of the rate: standard deviation of its logarithm.
     pub log_sd: f64,
 }
 
 impl Load {
-    /// Time of a replica that loads alone [s].
+    /// Time of a replica that loads alone \[s\].
     pub fn alone_s(&self) -> f64 {
         self.first_byte_s
             + self.bytes
@@ -73,7 +73,7 @@ pub struct ColdStart {
 }
 
 impl ColdStart {
-    /// Sum of the medians [s]: what a typical start takes if no link is shared.
+    /// Sum of the medians \[s\]: what a typical start takes if no link is shared.
     pub fn median_s(&self) -> f64 {
         self.phases.iter().map(|phase| phase.time.median_s).sum()
     }
@@ -123,7 +123,7 @@ pub struct StartPlan<'a> {
     pub gpu: &'a Gpu,
     /// GPUs of the replica.
     pub gpus: u32,
-    /// Weights [bytes].
+    /// Weights \[bytes\].
     pub weight_bytes: f64,
 }
 
@@ -174,7 +174,9 @@ impl Catalog {
                 compile_cached,
             } => phases.extend(self.fresh(plan, storage, compile_cached)),
             Origin::Snapshot(entry) | Origin::HostRam(entry) => {
-                phases.push(simple(Stage::LoadWeights, entry, plan.weight_bytes / GB));
+                // Each GPU takes its own share from the host in parallel.
+                let share = plan.weight_bytes / GB / f64::from(plan.gpus);
+                phases.push(simple(Stage::LoadWeights, entry, share));
             }
         }
         ColdStart { phases }

@@ -113,7 +113,7 @@ impl Engine {
     }
 }
 
-/// Longest context of a model whose entry states none [tokens].
+/// Longest context of a model whose entry states none \[tokens\].
 const DEFAULT_CONTEXT: u32 = 131_072;
 
 /// Says at the right place why a deployment cannot be.
