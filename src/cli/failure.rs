@@ -1,0 +1,50 @@
+//! Errors as a user sees them, and exit codes.
+
+use std::io;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+
+use super::terminal::Terminal;
+use crate::scenario::ScenarioError;
+
+const ERROR: Style = AnsiColor::BrightRed.on_default().bold();
+
+/// The exit code of "could not".
+const COULD_NOT: u8 = 2;
+
+/// Help and version go out and are done; a wrong flag is an error.
+pub(super) fn usage(error: &clap::Error) -> ExitCode {
+    // A closed pipe is the reader's choice.
+    let _ = error.print();
+    if error.use_stderr() {
+        ExitCode::from(COULD_NOT)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+/// Shows an error and gives the exit code; a reader who has left is none.
+pub(super) fn report(error: &anyhow::Error, terminal: &Terminal) -> ExitCode {
+    let pipe = |cause: &(dyn std::error::Error + 'static)| {
+        let io = cause.downcast_ref::<io::Error>();
+        io.is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe)
+    };
+    if error.chain().any(pipe) {
+        return ExitCode::SUCCESS;
+    }
+    if let Some(problems) = error.downcast_ref::<ScenarioError>() {
+        if terminal.colours_errors() {
+            terminal.error(&problems.styled().to_string());
+        } else {
+            terminal.error(&problems.to_string());
+        }
+        let count = problems.problems().len();
+        if count > 1 {
+            terminal.error(&format!("\n{ERROR}{count} problems{ERROR:#}"));
+        }
+        return ExitCode::from(COULD_NOT);
+    }
+    terminal.error(&format!("{ERROR}error:{ERROR:#} {error:#}"));
+    ExitCode::from(COULD_NOT)
+}

@@ -1,0 +1,51 @@
+//! The command line: what can be asked, and who answers.
+
+mod builtin;
+mod failure;
+mod options;
+mod simulate;
+mod terminal;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use options::Global;
+use terminal::Terminal;
+
+/// What can be asked of the program.
+#[derive(Debug, Parser)]
+#[command(
+    name = "thermocline",
+    version,
+    about = "Simulates serverless LLM fleets and reports the TTFT that a benchmark would measure",
+    max_term_width = 100
+)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Simulate(simulate::Simulate),
+}
+
+/// Does what the arguments ask and says how that went: 0 done, 1 done and the answer is no, 2 could not.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return failure::usage(&error),
+    };
+    let terminal = Terminal::new(&cli.global);
+    let done = match cli.command {
+        Command::Simulate(simulate) => simulate.run(&terminal),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failure::report(&error, &terminal),
+    }
+}

@@ -1,0 +1,133 @@
+//! Options that several commands share.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::report::Format;
+use crate::scenario::Overrides;
+use crate::stats::{CvDefinition, PercentileMethod};
+
+/// For every command.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Terminal")]
+pub(super) struct Global {
+    /// Say nothing but results and errors
+    #[arg(long, short, global = true)]
+    pub(super) quiet: bool,
+    /// Show no progress bar
+    #[arg(long, global = true)]
+    pub(super) no_progress: bool,
+    /// Colours: on terminals, always or never (`NO_COLOR` is honoured)
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value = "auto"
+    )]
+    pub(super) color: When,
+    /// Width of text in characters [default: the terminal's, else COLUMNS, else 80]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(40..=1000))]
+    pub(super) width: Option<u16>,
+}
+
+/// When colours are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum When {
+    /// On terminals.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Which scenario, and what about it is different this time.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Scenario")]
+pub(super) struct Scenario {
+    /// A built-in scenario's name, a path, or `-` for standard input
+    #[arg(default_value = super::builtin::DEFAULT, help_heading = "Arguments")]
+    pub(super) scenario: String,
+    /// Override a value, such as `benchmark.requests=20`; may be given again
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(super) set: Vec<String>,
+    /// Seed of all randomness; wins over the scenario's
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
+}
+
+impl Scenario {
+    /// What the command line adds to the scenario.
+    pub(super) fn overrides(&self, percentile: PercentileMethod) -> Overrides {
+        Overrides {
+            set: self.set.clone(),
+            seed: self.seed,
+            percentile,
+        }
+    }
+}
+
+/// How figures are computed.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Statistics")]
+pub(super) struct Statistics {
+    /// How percentiles are read off: linear, nearest-rank or exclusive
+    #[arg(long, value_name = "METHOD", default_value = "linear")]
+    pub(super) percentile: PercentileMethod,
+    /// Which relative spread gives the verdict: std/mean or std/median; both are always shown
+    #[arg(long, value_name = "DEFINITION", default_value = "std/mean")]
+    pub(super) cv: CvDefinition,
+}
+
+/// Where results go.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(super) struct Output {
+    /// How results are written
+    #[arg(long, value_enum, default_value = "text")]
+    pub(super) format: FormatName,
+    /// Also write a run folder: manifest, scenario, summary, every request
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+    /// Whose requests the run folder holds
+    #[arg(long, value_enum, default_value = "benchmark", requires = "out")]
+    pub(super) requests: Whose,
+    /// Write into a folder that holds something else
+    #[arg(long, requires = "out")]
+    pub(super) force: bool,
+}
+
+/// The formats of the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum FormatName {
+    /// For people
+    Text,
+    /// For programs: everything
+    Json,
+    /// For spreadsheets: the benchmark's rows
+    Csv,
+    /// For pasting: the benchmark's rows
+    Markdown,
+}
+
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Text => Self::Text,
+            FormatName::Json => Self::Json,
+            FormatName::Csv => Self::Csv,
+            FormatName::Markdown => Self::Markdown,
+        }
+    }
+}
+
+/// Whose requests are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Whose {
+    /// The benchmark's
+    Benchmark,
+    /// Every user's
+    Everybody,
+}

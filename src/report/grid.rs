@@ -1,0 +1,134 @@
+//! Tables that fit their width: columns carry a rank, and the least important go first.
+
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle,
+};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::number::line_up;
+
+/// Between two columns \[characters\].
+const GAP: u16 = 2;
+
+/// A column of a [`Grid`].
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    head: String,
+    cells: Vec<String>,
+    colours: Vec<Option<Color>>,
+    right: bool,
+    /// 0 always stays; the largest goes first.
+    rank: u8,
+}
+
+impl Column {
+    /// Text, on the left.
+    pub(super) fn text(head: &str, cells: Vec<String>) -> Self {
+        Self {
+            head: head.to_owned(),
+            colours: vec![None; cells.len()],
+            cells,
+            right: false,
+            rank: 0,
+        }
+    }
+
+    /// Numbers, on the right, decimal points under each other.
+    pub(super) fn numbers(head: &str, mut cells: Vec<String>) -> Self {
+        line_up(&mut cells);
+        Self {
+            right: true,
+            ..Self::text(head, cells)
+        }
+    }
+
+    /// The same, to be left out where there is no room; the largest rank goes first.
+    pub(super) fn rank(self, rank: u8) -> Self {
+        Self { rank, ..self }
+    }
+
+    /// The same with colours.
+    pub(super) fn coloured(self, colours: Vec<Option<Color>>) -> Self {
+        Self { colours, ..self }
+    }
+
+    fn width(&self) -> usize {
+        let lines = self
+            .cells
+            .iter()
+            .flat_map(|cell| cell.lines())
+            .chain(self.head.lines());
+        lines.map(|line| line.width()).max().unwrap_or(0)
+    }
+}
+
+/// The width of these columns as a table.
+fn natural(columns: &[Column]) -> usize {
+    let gaps = columns.len().saturating_sub(1) * usize::from(GAP);
+    columns.iter().map(Column::width).sum::<usize>() + gaps
+}
+
+/// Drops columns of rank `least` and above, least important first, until the rest fits or none of them is left.
+fn dropped(mut columns: Vec<Column>, width: usize, least: u8) -> Vec<Column> {
+    while natural(&columns) > width {
+        let Some(worst) = (0..columns.len())
+            .filter(|&index| columns[index].rank >= least)
+            .max_by_key(|&index| (columns[index].rank, index))
+        else {
+            break;
+        };
+        columns.remove(worst);
+    }
+    columns
+}
+
+/// The best of two arrangements at this width: `wide` as long as its columns below rank `essential` fit, else `narrow`.
+pub(super) fn fitted(
+    wide: Vec<Column>,
+    narrow: Vec<Column>,
+    width: usize,
+    essential: u8,
+) -> String {
+    let columns = dropped(wide, width, essential);
+    let columns = if natural(&columns) > width {
+        dropped(narrow, width, 1)
+    } else {
+        columns
+    };
+    draw(&columns, width)
+}
+
+/// Draws the columns; names wrap where even the least of them is too wide.
+fn draw(columns: &[Column], width: usize) -> String {
+    let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+    let mut table = Table::new();
+    table
+        .load_style(style)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::try_from(width).unwrap_or(u16::MAX))
+        .enforce_styling();
+    let aligned = |cell: Cell, right: bool| {
+        cell.set_alignment(if right {
+            CellAlignment::Right
+        } else {
+            CellAlignment::Left
+        })
+    };
+    table.set_header(columns.iter().map(|column| {
+        aligned(Cell::new(&column.head), column.right).add_attribute(Attribute::Dim)
+    }));
+    for row in 0..columns.first().map_or(0, |column| column.cells.len()) {
+        table.add_row(columns.iter().map(|column| {
+            let cell = aligned(Cell::new(&column.cells[row]), column.right);
+            match column.colours[row] {
+                Some(colour) => cell.fg(colour),
+                None => cell,
+            }
+        }));
+    }
+    let last = columns.len().saturating_sub(1);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, if index == last { 0 } else { GAP }));
+    }
+    table.trim_fmt()
+}

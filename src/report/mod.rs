@@ -1,0 +1,83 @@
+//! Results as text, JSON, CSV or Markdown. Everything here writes into a `Write`; nothing prints.
+//!
+//! A figure that is undefined is `–` in text and `null` in JSON. The wire names stand in `json.rs` and are the same in CSV.
+
+mod account;
+mod csv;
+mod grid;
+mod json;
+mod markdown;
+pub mod number;
+mod published;
+pub mod sentence;
+mod strip;
+mod text;
+
+use std::io::{self, Write};
+
+use crate::experiment::Plan;
+use crate::experiment::repeat::{Outcome, Row};
+use crate::stats::CvDefinition;
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs: everything, strict JSON.
+    Json,
+    /// For spreadsheets: the benchmark's rows.
+    Csv,
+    /// For pasting: the benchmark's rows.
+    Markdown,
+}
+
+/// The version that results name.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What a plan gave, with what one must know to read it.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<'a> {
+    /// What was run.
+    pub plan: &'a Plan,
+    /// What came of it.
+    pub outcome: &'a Outcome,
+    /// Which relative spread gives the verdicts.
+    pub definition: CvDefinition,
+}
+
+impl Report<'_> {
+    /// Writes the results. Text is `width` characters wide and carries ANSI colours, which a terminal's stream removes where
+    /// they are not wanted.
+    pub fn write(&self, format: Format, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        match format {
+            Format::Text => text::write(self, width, out),
+            Format::Json => json::write(self, out),
+            Format::Csv => csv::write(self, out),
+            Format::Markdown => markdown::write(self, out),
+        }
+    }
+
+    fn provider(&self, row: &Row) -> &str {
+        &self.plan.providers[row.provider].name
+    }
+
+    fn model(&self, row: &Row) -> &str {
+        let fleet = &self.plan.providers[row.provider].fleet;
+        &fleet.deployments[row.deployment as usize].name
+    }
+
+    fn session(&self, row: &Row) -> &str {
+        &self.plan.sessions[row.session].name
+    }
+
+    /// The row's name in one line: `breadth-first · niche-model · peak`.
+    fn label(&self, row: &Row) -> String {
+        let mut label = format!("{} · {}", self.provider(row), self.model(row));
+        if self.plan.sessions.len() > 1 {
+            label = format!("{label} · {}", self.session(row));
+        }
+        label
+    }
+}

@@ -1,0 +1,171 @@
+//! Numbers as a person reads them: about three digits, the unit behind, decimal points under each other.
+
+use crate::stats::Interval;
+
+/// What stands where a figure is undefined.
+pub(super) const NONE: &str = "–";
+
+/// Decimals that give a span about three digits.
+fn decimals_of_seconds(seconds: f64) -> usize {
+    match seconds.abs() {
+        size if size >= 100.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 0.1 || size == 0.0 => 2,
+        size if size >= 0.01 => 3,
+        _ => 4,
+    }
+}
+
+/// A span without its unit: `0.39`, `27.6`, `104`.
+pub(super) fn bare_seconds(seconds: f64) -> String {
+    format!("{seconds:.*}", decimals_of_seconds(seconds))
+}
+
+/// A span: `0.39 s`, `27.6 s`.
+pub fn seconds(seconds: f64) -> String {
+    format!("{} s", bare_seconds(seconds))
+}
+
+/// A span in the unit that suits its size: `40 s`, `5 min`, `6 h`, `12.5 d`.
+pub fn span(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        long if long >= 172_800.0 => (long / 86_400.0, "d"),
+        long if long >= 7200.0 => (long / 3600.0, "h"),
+        long if long >= 120.0 => (long / 60.0, "min"),
+        _ => return self::seconds(seconds).replace(".00 s", " s"),
+    };
+    let text = format!("{value:.1}");
+    format!("{} {unit}", text.strip_suffix(".0").unwrap_or(&text))
+}
+
+/// Percent without the sign: `541`, `4.0`, `0.04`.
+pub(super) fn bare_percent(percent: f64) -> String {
+    let decimals = match percent.abs() {
+        size if size >= 99.95 || size == 0.0 => 0,
+        size if size >= 1.0 => 1,
+        _ => 2,
+    };
+    format!("{percent:.decimals$}")
+}
+
+/// Percent: `541 %`, `4.0 %`.
+pub fn percent(percent: f64) -> String {
+    format!("{} %", bare_percent(percent))
+}
+
+/// A plain quantity such as hours or money: `0.42`, `12.3`, `1 204`.
+pub fn quantity(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1000.0 => count(value.round() as u64),
+        size if size >= 100.0 || size == 0.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 0.1 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// A factor: `66`, `1.4`.
+pub fn factor(factor: f64) -> String {
+    let decimals = usize::from(factor < 9.95);
+    format!("{factor:.decimals$}")
+}
+
+/// A number of things, digits in groups of three from five on: `75`, `12 345`.
+pub fn count(count: u64) -> String {
+    let digits = count.to_string();
+    if digits.len() < 5 {
+        return digits;
+    }
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(' ');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// `count` with its noun: `1 request`, `3 requests`.
+pub(super) fn counted(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", self::count(count))
+}
+
+/// A pair of spans: `25.1–27.6 s`, and one when both look alike.
+pub fn range(low: f64, high: f64) -> String {
+    let (from, to) = (bare_seconds(low), bare_seconds(high));
+    if from == to {
+        format!("{to} s")
+    } else {
+        format!("{from}–{to} s")
+    }
+}
+
+/// The ends of an interval of spans, without unit: `0.36–0.40`.
+pub(super) fn interval(interval: Interval) -> String {
+    format!(
+        "{}–{}",
+        bare_seconds(interval.low),
+        bare_seconds(interval.high)
+    )
+}
+
+/// `part` of `whole` as a frequency: `one in 25`, `about one in 19`, `60 of 75`.
+pub(super) fn one_in(part: usize, whole: usize) -> String {
+    match part {
+        0 => format!("none of {whole}"),
+        _ if part * 2 > whole => format!("{part} of {whole}"),
+        _ if whole.is_multiple_of(part) => format!("one in {}", whole / part),
+        _ => format!("about one in {:.0}", whole as f64 / part as f64),
+    }
+}
+
+/// Texts filled up on the right so that, right-aligned, their decimal points stand under each other.
+pub(super) fn line_up(texts: &mut [String]) {
+    let tail = |text: &str| {
+        text.split_once('.')
+            .filter(|_| text.ends_with(|last: char| last.is_ascii_digit()))
+            .map_or(0, |(_, tail)| tail.chars().count() + 1)
+    };
+    let longest = texts.iter().map(|text| tail(text)).max().unwrap_or(0);
+    for text in texts {
+        let missing = longest - tail(text);
+        text.extend(std::iter::repeat_n(' ', missing));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_about_three_digits_and_their_unit() {
+        assert_eq!(seconds(0.387), "0.39 s");
+        assert_eq!(seconds(27.61), "27.6 s");
+        assert_eq!(seconds(0.018), "0.018 s");
+        assert_eq!(percent(541.2), "541 %");
+        assert_eq!(percent(4.0), "4.0 %");
+        assert_eq!(range(25.1, 27.6), "25.1–27.6 s");
+        assert_eq!(range(25.11, 25.12), "25.1 s");
+        assert_eq!(
+            (span(21_600.0), span(300.0), span(5.0)),
+            ("6 h".into(), "5 min".into(), "5 s".into())
+        );
+        assert_eq!(count(1_234_567), "1 234 567");
+    }
+
+    #[test]
+    fn points_stand_under_each_other() {
+        let mut texts = ["0.39", "27.6", "104", NONE].map(str::to_owned);
+        line_up(&mut texts);
+        assert_eq!(texts, ["0.39", "27.6 ", "104   ", "–   "]);
+    }
+
+    #[test]
+    fn frequencies_are_exact_or_say_about() {
+        assert_eq!(one_in(3, 75), "one in 25");
+        assert_eq!(one_in(4, 75), "about one in 19");
+        assert_eq!(one_in(60, 75), "60 of 75");
+    }
+}

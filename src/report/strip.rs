@@ -1,0 +1,177 @@
+//! The requests of a session in time order on a logarithmic axis of TTFT.
+//!
+//! Marks differ in shape, not only in colour. Requests that share a place show the gravest of them: no answer, cold, warm.
+//! Those without an answer have no TTFT and stand in a lane of their own.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use crate::experiment::Measured;
+
+const WARM: Style = AnsiColor::Cyan.on_default();
+const COLD: Style = AnsiColor::BrightYellow.on_default().bold();
+const LOST: Style = AnsiColor::BrightRed.on_default().bold();
+const DIM: Style = Style::new().dimmed();
+/// Left of the axis \[characters\].
+const MARGIN: usize = 10;
+/// Text rows in a decade.
+const PER_DECADE: usize = 2;
+/// No axis reaches below this TTFT \[s\].
+const FLOOR_S: f64 = 1e-4;
+
+/// A place of the picture, gravest last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Mark {
+    Empty,
+    Warm,
+    Cold,
+    Lost,
+}
+
+impl Mark {
+    fn shown(self) -> (&'static str, Style) {
+        match self {
+            Self::Empty => (" ", Style::new()),
+            Self::Warm => ("•", WARM),
+            Self::Cold => ("◆", COLD),
+            Self::Lost => ("×", LOST),
+        }
+    }
+}
+
+/// One request: its TTFT \[s\], or none, and whether it met a cold start.
+type Seen = (Option<f64>, bool);
+
+/// The decades that the values span.
+#[derive(Clone, Copy, Debug)]
+struct Axis {
+    low: i32,
+    high: i32,
+}
+
+impl Axis {
+    fn of(seen: &[Seen]) -> Self {
+        let values = || seen.iter().filter_map(|(ttft, _)| *ttft);
+        let least = values()
+            .filter(|&ttft| ttft > 0.0)
+            .fold(f64::INFINITY, f64::min);
+        let most = values().fold(FLOOR_S, f64::max);
+        let least = if least.is_finite() { least } else { 0.1 };
+        let low = least.max(FLOOR_S).log10().floor() as i32;
+        let high = (most.log10().ceil() as i32).max(low + 1);
+        Self { low, high }
+    }
+
+    fn rows(self) -> usize {
+        (self.high - self.low) as usize * PER_DECADE + 1
+    }
+
+    /// Row from the bottom of a TTFT; what is below the axis stands on its lowest row.
+    fn row(self, ttft: f64) -> usize {
+        let above = (ttft.max(f64::MIN_POSITIVE).log10() - f64::from(self.low)) * PER_DECADE as f64;
+        (above.round().max(0.0) as usize).min(self.rows() - 1)
+    }
+
+    /// What stands beside a row, on whole decades.
+    fn label(self, row: usize) -> Option<String> {
+        let exponent = self.low + (row / PER_DECADE) as i32;
+        row.is_multiple_of(PER_DECADE).then(|| {
+            let decimals = usize::try_from(-exponent).unwrap_or(0);
+            format!("{:.decimals$} s", 10_f64.powi(exponent))
+        })
+    }
+}
+
+/// Draws the requests of a session, at most `width` characters wide.
+pub(super) fn draw(measured: &Measured, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let seen: Vec<Seen> = measured
+        .requests
+        .iter()
+        .map(|(seen, trace)| {
+            let ttft = seen.ttft().filter(|_| seen.succeeded());
+            let cold = trace.as_ref().is_some_and(|trace| trace.cold);
+            (ttft.map(crate::time::Duration::as_secs), cold)
+        })
+        .collect();
+    let room = width.saturating_sub(MARGIN + 2).max(10);
+    let columns = if seen.len() > room {
+        room
+    } else {
+        seen.len() * (room / seen.len().max(1)).min(3)
+    };
+    let place = |index: usize| {
+        if seen.len() > room {
+            index * columns / seen.len()
+        } else {
+            index * (columns / seen.len())
+        }
+    };
+    let axis = Axis::of(&seen);
+    let mut rows = vec![vec![Mark::Empty; columns]; axis.rows()];
+    let mut lost = vec![Mark::Empty; columns];
+    for (index, &(ttft, cold)) in seen.iter().enumerate() {
+        let (row, mark) = match ttft {
+            Some(ttft) if cold => (&mut rows[axis.row(ttft)], Mark::Cold),
+            Some(ttft) => (&mut rows[axis.row(ttft)], Mark::Warm),
+            None => (&mut lost, Mark::Lost),
+        };
+        row[place(index)] = row[place(index)].max(mark);
+    }
+    if lost.contains(&Mark::Lost) {
+        line("no answer", '┊', &lost, out)?;
+    }
+    for (index, row) in rows.iter().enumerate().rev() {
+        let label = axis.label(index);
+        let tick = if label.is_some() { '┤' } else { '│' };
+        line(&label.unwrap_or_default(), tick, row, out)?;
+    }
+    foot(measured, columns, out)
+}
+
+fn line(label: &str, tick: char, marks: &[Mark], out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{DIM}{label:>MARGIN$} {tick}{DIM:#}")?;
+    let end = marks
+        .iter()
+        .rposition(|&mark| mark != Mark::Empty)
+        .map_or(0, |last| last + 1);
+    for run in marks[..end].chunk_by(|a, b| a == b) {
+        let (sign, style) = run[0].shown();
+        write!(out, "{style}{}{style:#}", sign.repeat(run.len()))?;
+    }
+    writeln!(out)
+}
+
+/// The time axis and the legend.
+fn foot(measured: &Measured, columns: usize, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "{DIM}{:>MARGIN$} └{}{DIM:#}",
+        "TTFT",
+        "─".repeat(columns)
+    )?;
+    let ends = measured.requests.first().zip(measured.requests.last());
+    let lasted = ends.map_or(0.0, |((first, _), (last, _))| {
+        last.due().saturating_since(first.due()).as_secs()
+    });
+    let left = "first request".to_owned();
+    let right = format!("last, {} later", super::number::span(lasted));
+    let gap = columns.saturating_sub(left.chars().count() + right.chars().count());
+    if gap >= 2 {
+        writeln!(
+            out,
+            "{DIM}{:MARGIN$}  {left}{}{right}{DIM:#}",
+            "",
+            " ".repeat(gap)
+        )?;
+    }
+    let [warm, cold, lost] = [Mark::Warm, Mark::Cold, Mark::Lost].map(|mark| {
+        let (sign, style) = mark.shown();
+        format!("{style}{sign}{style:#}")
+    });
+    writeln!(
+        out,
+        "{:MARGIN$}  {warm} warm   {cold} met a cold start   {lost} no answer",
+        ""
+    )
+}
