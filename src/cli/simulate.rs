@@ -49,6 +49,7 @@ impl Simulate {
         let (plan, _understood) = scenario::load(&text.name, &text.text, &overrides)?;
         let outcome = self.simulated(&plan, terminal)?;
         let report = Report {
+            name: &self.scenario.scenario,
             plan: &plan,
             outcome: &outcome,
             definition: self.statistics.cv,
