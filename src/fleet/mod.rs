@@ -285,7 +285,7 @@ impl<P: Probe> Target for Fleet<P> {
             if let Some(observation) = self.outbox.pop_front() {
                 return Some(observation);
             }
-            let event = self.calendar.pop_until(until)?;
+            let event = self.calendar.pop_before(until)?;
             self.handle(event);
         }
     }
