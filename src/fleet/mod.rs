@@ -233,7 +233,10 @@ impl<P: Probe> Fleet<P> {
                 }
             }
             Event::Arrival { deployment, stream } => self.arrival(deployment, stream),
-            Event::Probe { request } => self.arrived(request),
+            Event::Probe {
+                request,
+                generation,
+            } => self.probe_arrives(request, generation),
             Event::ClientTimeout {
                 request,
                 generation,

@@ -106,7 +106,14 @@ impl<P: Probe> Fleet<P> {
             },
             ..Record::fresh(Origin::Benchmark(request.id), deployment, true, now, job)
         });
-        self.schedule(now + uplink, Event::Probe { request: key });
+        let generation = self.record(key).generation;
+        self.schedule(
+            now + uplink,
+            Event::Probe {
+                request: key,
+                generation,
+            },
+        );
         if let Some(timeout) = request.timeout {
             self.schedule_client_timeout(key, now + timeout);
         }
@@ -172,18 +179,22 @@ impl<P: Probe> Fleet<P> {
         );
     }
 
+    /// A benchmark's request is at the fleet's door, unless its client gave up before it got here.
+    pub(super) fn probe_arrives(&mut self, request: u32, generation: u32) {
+        let record = self.record(request);
+        if record.generation == generation && record.place == Place::Underway {
+            self.arrived(request);
+        }
+    }
+
     /// A request is at the fleet's door.
-    pub(super) fn arrived(&mut self, request: u32) {
+    fn arrived(&mut self, request: u32) {
         let now = self.now();
         let unborn = self.next_serial;
         let (deployment, wakes) = (self.record(request).deployment, self.record(request).wakes);
         let own = &self.deployments[deployment as usize];
         let (starts_before, start_under_way) = (own.ledger.cold_starts(), own.starting > 0);
         let record = self.record(request);
-        if record.place == Place::Ended {
-            // The client gave up before its request got here.
-            return;
-        }
         record.arrived = now;
         record.unborn = unborn;
         (record.starts_before, record.start_under_way) = (starts_before, start_under_way);
