@@ -24,6 +24,8 @@ pub(super) struct Record {
     arrived: Time,
     /// The way to the client.
     downlink: Duration,
+    /// When the client gives up, without a first token.
+    deadline: Time,
     pub(super) job: Job,
     place: Place,
     /// Serial number of the next replica to be born when it arrived.
@@ -169,7 +171,9 @@ impl<P: Probe> Fleet<P> {
     }
 
     fn schedule_client_timeout(&mut self, request: u32, at: Time) {
-        let generation = self.record(request).generation;
+        let record = self.record(request);
+        record.deadline = at;
+        let generation = record.generation;
         self.schedule(
             at,
             Event::ClientTimeout {
@@ -469,19 +473,30 @@ impl<P: Probe> Fleet<P> {
     }
 
     fn finish(&mut self, request: u32, at: Time) {
-        let (deployment, tokens) = (
-            self.record(request).deployment,
-            self.record(request).job.output_tokens,
-        );
+        let record = &self.records[request as usize];
+        let (deployment, tokens) = (record.deployment, record.job.output_tokens);
+        if !record.is_heard(record.first_token.unwrap_or(at)) {
+            return self.end_unheard(request, at);
+        }
         let ledger = &mut self.deployment(deployment).ledger;
         ledger.succeeded += 1;
         ledger.output_tokens += u64::from(tokens);
         self.end(request, at, Outcome::Succeeded);
     }
 
+    /// A request is over while its first news is on the way to a client who will not wait for it.
+    fn end_unheard(&mut self, request: u32, at: Time) {
+        let deployment = self.record(request).deployment;
+        self.deployment(deployment).ledger.timed_out += 1;
+        self.end(request, at, Outcome::TimedOut);
+    }
+
     /// Refuses a request that no replica holds.
     fn refuse(&mut self, request: u32, refusal: Refusal) {
         let (now, deployment) = (self.now(), self.record(request).deployment);
+        if !self.record(request).is_heard(now) {
+            return self.end_unheard(request, now);
+        }
         let own = self.deployment(deployment);
         let (count, status) = match refusal {
             Refusal::Queue => (&mut own.ledger.rejected_queue, 429),
@@ -537,7 +552,7 @@ impl<P: Probe> Fleet<P> {
         let record = &self.records[request as usize];
         let has_token = record
             .first_token
-            .is_some_and(|first| first + record.downlink <= now);
+            .is_some_and(|first| record.is_heard(first));
         if record.generation != generation || record.place == Place::Ended || has_token {
             return;
         }
@@ -624,7 +639,13 @@ impl<P: Probe> Fleet<P> {
     pub(super) fn lose(&mut self, requests: Vec<u32>) {
         let now = self.now();
         for request in requests {
-            let deployment = self.record(request).deployment;
+            let record = &self.records[request as usize];
+            let deployment = record.deployment;
+            let news = record.first_token.map_or(now, |first| first.min(now));
+            if !record.is_heard(news) {
+                self.end_unheard(request, now);
+                continue;
+            }
             self.deployment(deployment).ledger.failed += 1;
             self.end(request, now, Outcome::Failed);
         }
@@ -659,6 +680,7 @@ impl Record {
             sent: now,
             arrived: now,
             downlink: Duration::ZERO,
+            deadline: Time::MAX,
             job,
             place: Place::Underway,
             unborn: u32::MAX,
@@ -672,6 +694,11 @@ impl Record {
             parts: Parts::default(),
             observation: None,
         }
+    }
+
+    /// Whether news that leaves the fleet at `at` reaches the client before it gives up.
+    fn is_heard(&self, at: Time) -> bool {
+        at + self.downlink <= self.deadline
     }
 
     /// The story of the request, over on the fleet's side at `at`.
@@ -688,7 +715,11 @@ impl Record {
             sent: self.sent,
             arrived: self.arrived,
             first_token: first_token.filter(|_| !gave_up),
-            end: if gave_up { at } else { at + self.downlink },
+            end: if gave_up {
+                self.deadline
+            } else {
+                at + self.downlink
+            },
             outcome,
             cold: self.cold,
             replica: self.served_by.map(|(serial, _)| serial),
