@@ -22,6 +22,8 @@ pub(super) struct Deployment {
     /// Requests in the system that may start replicas, and all of them.
     pub(super) waking: u32,
     pub(super) in_system: u32,
+    /// Whether idle replicas may be left whose keep-alive is over.
+    pub(super) keeps_expired: bool,
     /// The warm pool at this hour.
     pub(super) floor: u32,
     pub(super) rungs: Vec<RungStock>,
@@ -128,6 +130,7 @@ impl Deployment {
             starting: 0,
             waking: 0,
             in_system: 0,
+            keeps_expired: false,
             floor: autoscaler::floor_at(
                 config.scaling.min,
                 &config.scaling.warm_hours,

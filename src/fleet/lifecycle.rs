@@ -28,6 +28,14 @@ impl<P: Probe> Fleet<P> {
         self.cancel_surplus_starts(deployment);
     }
 
+    /// Requests have left: stops what their presence alone had kept or started.
+    pub(super) fn settle(&mut self, deployment: u32) {
+        self.cancel_surplus_starts(deployment);
+        if self.deployments[deployment as usize].keeps_expired && self.may_stop(deployment) {
+            self.sweep_expired(deployment);
+        }
+    }
+
     /// Gives up starts that nobody needs, where the scenario says so.
     pub(super) fn cancel_surplus_starts(&mut self, deployment: u32) {
         let own = &self.deployments[deployment as usize];
@@ -188,7 +196,7 @@ impl<P: Probe> Fleet<P> {
             idle_since: now,
             expires_at: Time::MAX,
             evicted_at: Time::MAX,
-            kept_since: None,
+            outstays: false,
             idle_event: None,
             accounted: now,
         };
@@ -367,7 +375,7 @@ impl<P: Probe> Fleet<P> {
             );
         }
         self.freed(replica);
-        self.cancel_surplus_starts(deployment);
+        self.settle(deployment);
     }
 
     /// Gives up a start.
@@ -566,9 +574,10 @@ impl<P: Probe> Fleet<P> {
             self.stop(replica);
         } else {
             if expired {
-                // The warm pool keeps it; it is looked at again when the pool shrinks.
+                // The warm pool or the load keeps it; it is looked at again when they need fewer.
                 self.replica(replica).expires_at = Time::MAX;
-                self.replica(replica).kept_since = Some(now);
+                self.replica(replica).outstays = true;
+                self.deployment(deployment).keeps_expired = true;
             }
             self.arm_idle(replica);
         }
@@ -584,11 +593,9 @@ impl<P: Probe> Fleet<P> {
         let mut kept: Vec<u32> = self.deployments[deployment as usize].replicas.clone();
         kept.retain(|&replica| {
             let server = &self.replicas[replica as usize];
-            server.is_idle()
-                && server
-                    .kept_since
-                    .is_some_and(|since| since >= server.idle_since)
+            server.is_idle() && server.outstays
         });
+        self.deployment(deployment).keeps_expired = !kept.is_empty();
         kept.sort_by_key(|&replica| {
             (
                 self.replicas[replica as usize].idle_since,
@@ -665,6 +672,7 @@ impl<P: Probe> Fleet<P> {
         self.lose(lost);
         self.reroute(queue);
         self.scale(deployment);
+        self.settle(deployment);
     }
 
     /// Takes a replica out of the fleet and gives its GPUs back.

@@ -368,6 +368,7 @@ impl<P: Probe> Fleet<P> {
     fn admit(&mut self, replica: u32, request: u32) {
         let now = self.now();
         self.account_replica(replica);
+        self.replica(replica).outstays = false;
         let record = &self.records[request as usize];
         let server = &self.replicas[replica as usize];
         let mut parts = record.parts;
@@ -391,8 +392,10 @@ impl<P: Probe> Fleet<P> {
         self.replica(replica).wake_at = None;
         let mut steps = std::mem::take(&mut self.steps);
         self.replica(replica).executor.run(now, &mut steps);
+        let deployment = self.replica(replica).deployment;
         self.follow(replica, steps);
         self.freed(replica);
+        self.settle(deployment);
     }
 
     /// Writes down what an executor did, and schedules its next event.
@@ -520,9 +523,6 @@ impl<P: Probe> Fleet<P> {
         let own = self.deployment(deployment);
         own.change_in_system(now, wakes, -1);
         own.ledger.cold_requests += u64::from(trace.cold && trace.first_token.is_some());
-        if own.config.scaling.buffer > 0 && own.waking == 0 {
-            self.sweep_expired(deployment);
-        }
         self.close(request, &trace);
     }
 
@@ -632,7 +632,7 @@ impl<P: Probe> Fleet<P> {
             Place::Running(replica) | Place::Queued(replica) => self.freed(replica),
             Place::Held | Place::Underway | Place::Ended => self.pull(deployment),
         }
-        self.cancel_surplus_starts(deployment);
+        self.settle(deployment);
     }
 
     /// The replica that held these requests has died.
