@@ -34,6 +34,7 @@ impl<P: Probe> Fleet<P> {
         if self.deployments[deployment as usize].keeps_expired && self.may_stop(deployment) {
             self.sweep_expired(deployment);
         }
+        self.refuse_stranded(deployment);
     }
 
     /// Gives up starts that nobody needs, where the scenario says so.
@@ -79,7 +80,8 @@ impl<P: Probe> Fleet<P> {
             _ => return,
         };
         let is_windowed = own.windows.is_some();
-        let wanted = wanted.max(own.floor).min(own.config.scaling.max);
+        // Not fewer than the warm pool, nor than the activator wants: averages may forget requests that still wait.
+        let wanted = wanted.max(own.wanted()).min(own.config.scaling.max);
         let existing = demand.ready + demand.starting;
         self.schedule(now + again, Event::Tick { deployment });
         for _ in existing..wanted {
@@ -88,6 +90,7 @@ impl<P: Probe> Fleet<P> {
         // Only the windowed rule takes replicas away; polled ones expire by keep-alive.
         if is_windowed {
             self.scale_down(deployment, existing.saturating_sub(wanted));
+            self.refuse_stranded(deployment);
         }
     }
 
@@ -139,6 +142,7 @@ impl<P: Probe> Fleet<P> {
             self.sweep_expired(deployment);
         }
         self.scale(deployment);
+        self.refuse_stranded(deployment);
         self.schedule_warm_hours(deployment);
     }
 

@@ -10,7 +10,8 @@
 //!    its priority. No request waits while a replica of its model is ready and has room (unless the router filled the
 //!    replicas' own queues).
 //! 3. Keep-alive counts from when a replica is ready and idle. An arrival at the very instant of expiry finds it warm.
-//! 4. A start goes on when the client that caused it leaves, unless the scenario says otherwise.
+//! 4. A start goes on when the client that caused it leaves, unless the scenario says otherwise. A request that may not wake a
+//!    model is refused (503) as soon as nothing is ready and nothing is on its way.
 //! 5. Everything random about a request is drawn when it is created, from streams of its own, so two policies meet the same
 //!    demand.
 

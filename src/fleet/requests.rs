@@ -651,6 +651,16 @@ impl<P: Probe> Fleet<P> {
         }
     }
 
+    /// Refuses what waits for a deployment that has fallen asleep and that nobody who may wake it waits for.
+    pub(super) fn refuse_stranded(&mut self, deployment: u32) {
+        while self.is_asleep(deployment) && self.deployments[deployment as usize].waking == 0 {
+            let Some(request) = self.deployment(deployment).held.pop() else {
+                return;
+            };
+            self.refuse(request, Refusal::Cold);
+        }
+    }
+
     /// Sends requests of a replica that takes nothing more back to the router.
     pub(super) fn reroute(&mut self, requests: impl IntoIterator<Item = u32>) {
         for request in requests {
