@@ -472,12 +472,18 @@ impl<P: Probe> Fleet<P> {
         });
         let mut freed = 0;
         let mut chosen = Vec::new();
+        let mut taken = vec![0; self.deployments.len()];
         for other in victims {
             if freed >= short {
                 break;
             }
-            freed += self.gpus_of(other);
-            chosen.push(other);
+            let owner = self.replicas[other as usize].deployment as usize;
+            let spare = self.deployments[owner].ready - self.deployments[owner].needed();
+            if taken[owner] < spare {
+                taken[owner] += 1;
+                freed += self.gpus_of(other);
+                chosen.push(other);
+            }
         }
         if freed < short {
             return;
@@ -488,6 +494,25 @@ impl<P: Probe> Fleet<P> {
             if self.may_be_evicted(other, deployment, pool) {
                 self.deployment(owner).ledger.evictions += 1;
                 self.stop(other);
+            }
+        }
+    }
+
+    /// A replica has become idle: it may make room for starts that wait, the first of each pool.
+    pub(super) fn evict_for_waiting(&mut self) {
+        let mut seen: Vec<usize> = Vec::new();
+        let mut index = 0;
+        while let Some(&replica) = self.waiting_starts.get(index) {
+            let pools = self.pools_of(replica);
+            if pools.iter().all(|pool| !seen.contains(pool)) {
+                self.evict_for(replica);
+            }
+            if self.waiting_starts.get(index) == Some(&replica) {
+                seen.extend(pools);
+                index += 1;
+            } else {
+                // It got its GPUs, and others may have: look from the front again.
+                (index, seen) = (0, Vec::new());
             }
         }
     }

@@ -468,6 +468,7 @@ impl<P: Probe> Fleet<P> {
                 self.pull(deployment);
                 if self.replica(replica).is_idle() {
                     self.became_idle(replica);
+                    self.evict_for_waiting();
                 }
             }
             Stage::Draining if is_done => self.stop(replica),
