@@ -19,6 +19,8 @@ pub(super) struct Deployment {
     pub(super) replicas: Vec<u32>,
     pub(super) ready: u32,
     pub(super) starting: u32,
+    /// Starts since the origin.
+    pub(super) started: u64,
     /// Requests in the system that may start replicas, and all of them.
     pub(super) waking: u32,
     pub(super) in_system: u32,
@@ -128,6 +130,7 @@ impl Deployment {
             replicas: Vec::new(),
             ready: 0,
             starting: 0,
+            started: 0,
             waking: 0,
             in_system: 0,
             keeps_expired: false,

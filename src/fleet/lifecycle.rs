@@ -160,6 +160,7 @@ impl<P: Probe> Fleet<P> {
             .position(super::deployment::RungStock::take)
             .unwrap_or(own.rungs.len());
         own.starting += 1;
+        own.started += 1;
         own.ledger.starts[rung] += 1;
         own.ledger.peak_replicas = own.ledger.peak_replicas.max(own.ready + own.starting);
         self.schedule_refill(deployment, rung);
@@ -391,9 +392,10 @@ impl<P: Probe> Fleet<P> {
             self.replica(replica).placement,
         );
         let holds_gpus = self.replica(replica).holds_gpus;
+        let opened = self.opened;
         let own = self.deployment(deployment);
         own.ledger.cancelled_starts += 1;
-        if let (true, Some(begun)) = (holds_gpus, begun) {
+        if let (true, Some(begun)) = (holds_gpus, begun.map(|begun| begun.max(opened))) {
             let gpus = own.config.placements[placement as usize].gpus;
             own.ledger.cancelled_gpu_time +=
                 u128::from(now.since(begun).as_nanos()) * u128::from(gpus);

@@ -70,6 +70,8 @@ pub struct Fleet<P = ()> {
     /// Requests in a reusable arena; the free places are listed.
     records: Vec<Record>,
     free_records: Vec<u32>,
+    /// When the measured window opened.
+    opened: Time,
     /// What benchmark clients have seen and the driver has not taken yet.
     outbox: VecDeque<Observation>,
     /// Scratch for executors.
@@ -102,6 +104,7 @@ impl<P: Probe> Fleet<P> {
             waiting_starts: VecDeque::new(),
             records: Vec::new(),
             free_records: Vec::new(),
+            opened: Time::ZERO,
             outbox: VecDeque::new(),
             steps: Vec::new(),
             probe,
@@ -145,6 +148,7 @@ impl<P: Probe> Fleet<P> {
     /// Opens the measured window: every account starts at zero from here.
     pub fn open_window(&mut self) {
         self.account_everything();
+        self.opened = self.now();
         for deployment in &mut self.deployments {
             deployment.ledger = Ledger::new(&deployment.config);
             deployment.ledger.in_flight_start = u64::from(deployment.in_system);

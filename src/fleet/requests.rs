@@ -197,7 +197,7 @@ impl<P: Probe> Fleet<P> {
         let unborn = self.next_serial;
         let (deployment, wakes) = (self.record(request).deployment, self.record(request).wakes);
         let own = &self.deployments[deployment as usize];
-        let (starts_before, start_under_way) = (own.ledger.cold_starts(), own.starting > 0);
+        let (starts_before, start_under_way) = (own.started, own.starting > 0);
         let record = self.record(request);
         record.arrived = now;
         record.unborn = unborn;
@@ -568,9 +568,9 @@ impl<P: Probe> Fleet<P> {
         );
         let place = record.place;
         let is_asleep = self.is_asleep(deployment);
+        let nothing_started = self.deployment(deployment).started == before && !under_way;
         let ledger = &mut self.deployment(deployment).ledger;
         ledger.timed_out += 1;
-        let nothing_started = ledger.cold_starts() == before && !under_way;
         ledger.missed_by_sampling += u64::from(never_served && nothing_started && is_asleep);
         self.leave(request, place);
         self.end(request, now, Outcome::TimedOut);
