@@ -145,8 +145,12 @@ impl<P: Probe> Fleet<P> {
         self.scale(deployment);
     }
 
-    /// Opens the measured window: every account starts at zero from here.
+    /// Opens the measured window: every account starts at zero from here. At the origin that is so already, and what began
+    /// there belongs to the window.
     pub fn open_window(&mut self) {
+        if self.now() == Time::ZERO {
+            return;
+        }
         self.account_everything();
         self.opened = self.now();
         for deployment in &mut self.deployments {
