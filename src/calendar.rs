@@ -65,10 +65,10 @@ impl<E: Copy> Calendar<E> {
             .map(|(key, _)| Time::from_nanos((key >> 64) as u64))
     }
 
-    /// Moves to the next event if it is due by `until`; otherwise moves to `until`.
-    pub fn pop_until(&mut self, until: Time) -> Option<E> {
+    /// Moves to the next event if it is due before `until`; otherwise moves to `until`, whose own events stay pending.
+    pub fn pop_before(&mut self, until: Time) -> Option<E> {
         match self.next_at() {
-            Some(at) if at <= until => {
+            Some(at) if at < until => {
                 self.now = at;
                 let last = self.heap.len() - 1;
                 self.heap.swap(0, last);
@@ -130,7 +130,7 @@ mod tests {
             }
             let mut expected: Vec<usize> = (0..events.len()).collect();
             expected.sort_by_key(|&index| events[index]);
-            let popped: Vec<usize> = std::iter::from_fn(|| calendar.pop_until(Time::MAX)).collect();
+            let popped: Vec<usize> = std::iter::from_fn(|| calendar.pop_before(Time::MAX)).collect();
             prop_assert_eq!(popped, expected);
         }
     }
@@ -139,9 +139,10 @@ mod tests {
     fn waiting_moves_the_clock() {
         let mut calendar = Calendar::new();
         calendar.schedule(Time::from_secs(2.0), 0, ());
-        assert_eq!(calendar.pop_until(Time::from_secs(1.0)), None);
-        assert_eq!(calendar.now(), Time::from_secs(1.0));
-        assert_eq!(calendar.pop_until(Time::from_secs(2.0)), Some(()));
+        assert_eq!(calendar.pop_before(Time::from_secs(2.0)), None);
+        assert_eq!(calendar.now(), Time::from_secs(2.0));
+        assert_eq!(calendar.pop_before(Time::from_secs(2.1)), Some(()));
+        assert_eq!(calendar.now(), Time::from_secs(2.0));
     }
 
     #[test]
@@ -149,7 +150,7 @@ mod tests {
     fn the_past_is_closed() {
         let mut calendar = Calendar::new();
         calendar.schedule(Time::from_secs(2.0), 0, ());
-        calendar.pop_until(Time::MAX);
+        calendar.pop_before(Time::MAX);
         calendar.schedule(Time::from_secs(1.0), 0, ());
     }
 }

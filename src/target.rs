@@ -19,6 +19,7 @@ pub trait Target {
     fn submit(&mut self, request: Request);
 
     /// Lets time pass until a submitted request has ended (returned, at most one a call) or `until` is reached (`None`).
-    /// An instant already past returns at once.
+    /// What happens at `until` itself may be left for later, so that a request submitted then takes its place in that
+    /// instant. An instant already past returns at once.
     fn advance(&mut self, until: Time) -> Option<Observation>;
 }

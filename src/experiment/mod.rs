@@ -1,8 +1,8 @@
 //! Experiments: a plan, run once or many times, on all cores.
 //!
 //! A run is one replication of one session at one provider: the fleet starts before the session, warms up under its own
-//! demand, and then the benchmark goes through it. Runs share nothing, so they are spread over threads and gathered in order:
-//! the thread count never shows in a result.
+//! demand, and then the benchmark goes through it. The measured window holds its first instant but not its last. Runs share
+//! nothing, so they are spread over threads and gathered in order: the thread count never shows in a result.
 
 pub mod repeat;
 pub mod watch;

@@ -19,9 +19,13 @@ pub(super) struct Deployment {
     pub(super) replicas: Vec<u32>,
     pub(super) ready: u32,
     pub(super) starting: u32,
+    /// Starts since the origin.
+    pub(super) started: u64,
     /// Requests in the system that may start replicas, and all of them.
     pub(super) waking: u32,
     pub(super) in_system: u32,
+    /// Whether idle replicas may be left whose keep-alive is over.
+    pub(super) keeps_expired: bool,
     /// The warm pool at this hour.
     pub(super) floor: u32,
     pub(super) rungs: Vec<RungStock>,
@@ -126,8 +130,10 @@ impl Deployment {
             replicas: Vec::new(),
             ready: 0,
             starting: 0,
+            started: 0,
             waking: 0,
             in_system: 0,
+            keeps_expired: false,
             floor: autoscaler::floor_at(
                 config.scaling.min,
                 &config.scaling.warm_hours,

@@ -16,7 +16,7 @@ pub(super) enum Event {
     /// The next request of a traffic stream.
     Arrival { deployment: u32, stream: u32 },
     /// A benchmark's request reaches the fleet.
-    Probe { request: u32 },
+    Probe { request: u32, generation: u32 },
     /// A client has waited long enough for its first token.
     ClientTimeout { request: u32, generation: u32 },
     /// A held request has waited long enough.

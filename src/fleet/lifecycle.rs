@@ -28,6 +28,15 @@ impl<P: Probe> Fleet<P> {
         self.cancel_surplus_starts(deployment);
     }
 
+    /// Requests have left: stops what their presence alone had kept or started.
+    pub(super) fn settle(&mut self, deployment: u32) {
+        self.cancel_surplus_starts(deployment);
+        if self.deployments[deployment as usize].keeps_expired && self.may_stop(deployment) {
+            self.sweep_expired(deployment);
+        }
+        self.refuse_stranded(deployment);
+    }
+
     /// Gives up starts that nobody needs, where the scenario says so.
     pub(super) fn cancel_surplus_starts(&mut self, deployment: u32) {
         let own = &self.deployments[deployment as usize];
@@ -71,7 +80,8 @@ impl<P: Probe> Fleet<P> {
             _ => return,
         };
         let is_windowed = own.windows.is_some();
-        let wanted = wanted.max(own.floor).min(own.config.scaling.max);
+        // Not fewer than the warm pool, nor than the activator wants: averages may forget requests that still wait.
+        let wanted = wanted.max(own.wanted()).min(own.config.scaling.max);
         let existing = demand.ready + demand.starting;
         self.schedule(now + again, Event::Tick { deployment });
         for _ in existing..wanted {
@@ -80,6 +90,7 @@ impl<P: Probe> Fleet<P> {
         // Only the windowed rule takes replicas away; polled ones expire by keep-alive.
         if is_windowed {
             self.scale_down(deployment, existing.saturating_sub(wanted));
+            self.refuse_stranded(deployment);
         }
     }
 
@@ -131,6 +142,7 @@ impl<P: Probe> Fleet<P> {
             self.sweep_expired(deployment);
         }
         self.scale(deployment);
+        self.refuse_stranded(deployment);
         self.schedule_warm_hours(deployment);
     }
 
@@ -148,6 +160,7 @@ impl<P: Probe> Fleet<P> {
             .position(super::deployment::RungStock::take)
             .unwrap_or(own.rungs.len());
         own.starting += 1;
+        own.started += 1;
         own.ledger.starts[rung] += 1;
         own.ledger.peak_replicas = own.ledger.peak_replicas.max(own.ready + own.starting);
         self.schedule_refill(deployment, rung);
@@ -188,7 +201,7 @@ impl<P: Probe> Fleet<P> {
             idle_since: now,
             expires_at: Time::MAX,
             evicted_at: Time::MAX,
-            kept_since: None,
+            outstays: false,
             idle_event: None,
             accounted: now,
         };
@@ -367,7 +380,7 @@ impl<P: Probe> Fleet<P> {
             );
         }
         self.freed(replica);
-        self.cancel_surplus_starts(deployment);
+        self.settle(deployment);
     }
 
     /// Gives up a start.
@@ -379,9 +392,10 @@ impl<P: Probe> Fleet<P> {
             self.replica(replica).placement,
         );
         let holds_gpus = self.replica(replica).holds_gpus;
+        let opened = self.opened;
         let own = self.deployment(deployment);
         own.ledger.cancelled_starts += 1;
-        if let (true, Some(begun)) = (holds_gpus, begun) {
+        if let (true, Some(begun)) = (holds_gpus, begun.map(|begun| begun.max(opened))) {
             let gpus = own.config.placements[placement as usize].gpus;
             own.ledger.cancelled_gpu_time +=
                 u128::from(now.since(begun).as_nanos()) * u128::from(gpus);
@@ -460,12 +474,18 @@ impl<P: Probe> Fleet<P> {
         });
         let mut freed = 0;
         let mut chosen = Vec::new();
+        let mut taken = vec![0; self.deployments.len()];
         for other in victims {
             if freed >= short {
                 break;
             }
-            freed += self.gpus_of(other);
-            chosen.push(other);
+            let owner = self.replicas[other as usize].deployment as usize;
+            let spare = self.deployments[owner].ready - self.deployments[owner].needed();
+            if taken[owner] < spare {
+                taken[owner] += 1;
+                freed += self.gpus_of(other);
+                chosen.push(other);
+            }
         }
         if freed < short {
             return;
@@ -476,6 +496,25 @@ impl<P: Probe> Fleet<P> {
             if self.may_be_evicted(other, deployment, pool) {
                 self.deployment(owner).ledger.evictions += 1;
                 self.stop(other);
+            }
+        }
+    }
+
+    /// A replica has become idle: it may make room for starts that wait, the first of each pool.
+    pub(super) fn evict_for_waiting(&mut self) {
+        let mut seen: Vec<usize> = Vec::new();
+        let mut index = 0;
+        while let Some(&replica) = self.waiting_starts.get(index) {
+            let pools = self.pools_of(replica);
+            if pools.iter().all(|pool| !seen.contains(pool)) {
+                self.evict_for(replica);
+            }
+            if self.waiting_starts.get(index) == Some(&replica) {
+                seen.extend(pools);
+                index += 1;
+            } else {
+                // It got its GPUs, and others may have: look from the front again.
+                (index, seen) = (0, Vec::new());
             }
         }
     }
@@ -566,9 +605,10 @@ impl<P: Probe> Fleet<P> {
             self.stop(replica);
         } else {
             if expired {
-                // The warm pool keeps it; it is looked at again when the pool shrinks.
+                // The warm pool or the load keeps it; it is looked at again when they need fewer.
                 self.replica(replica).expires_at = Time::MAX;
-                self.replica(replica).kept_since = Some(now);
+                self.replica(replica).outstays = true;
+                self.deployment(deployment).keeps_expired = true;
             }
             self.arm_idle(replica);
         }
@@ -584,11 +624,9 @@ impl<P: Probe> Fleet<P> {
         let mut kept: Vec<u32> = self.deployments[deployment as usize].replicas.clone();
         kept.retain(|&replica| {
             let server = &self.replicas[replica as usize];
-            server.is_idle()
-                && server
-                    .kept_since
-                    .is_some_and(|since| since >= server.idle_since)
+            server.is_idle() && server.outstays
         });
+        self.deployment(deployment).keeps_expired = !kept.is_empty();
         kept.sort_by_key(|&replica| {
             (
                 self.replicas[replica as usize].idle_since,
@@ -665,6 +703,7 @@ impl<P: Probe> Fleet<P> {
         self.lose(lost);
         self.reroute(queue);
         self.scale(deployment);
+        self.settle(deployment);
     }
 
     /// Takes a replica out of the fleet and gives its GPUs back.

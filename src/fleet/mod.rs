@@ -10,7 +10,8 @@
 //!    its priority. No request waits while a replica of its model is ready and has room (unless the router filled the
 //!    replicas' own queues).
 //! 3. Keep-alive counts from when a replica is ready and idle. An arrival at the very instant of expiry finds it warm.
-//! 4. A start goes on when the client that caused it leaves, unless the scenario says otherwise.
+//! 4. A start goes on when the client that caused it leaves, unless the scenario says otherwise. A request that may not wake a
+//!    model is refused (503) as soon as nothing is ready and nothing is on its way.
 //! 5. Everything random about a request is drawn when it is created, from streams of its own, so two policies meet the same
 //!    demand.
 
@@ -69,6 +70,8 @@ pub struct Fleet<P = ()> {
     /// Requests in a reusable arena; the free places are listed.
     records: Vec<Record>,
     free_records: Vec<u32>,
+    /// When the measured window opened.
+    opened: Time,
     /// What benchmark clients have seen and the driver has not taken yet.
     outbox: VecDeque<Observation>,
     /// Scratch for executors.
@@ -101,6 +104,7 @@ impl<P: Probe> Fleet<P> {
             waiting_starts: VecDeque::new(),
             records: Vec::new(),
             free_records: Vec::new(),
+            opened: Time::ZERO,
             outbox: VecDeque::new(),
             steps: Vec::new(),
             probe,
@@ -141,9 +145,14 @@ impl<P: Probe> Fleet<P> {
         self.scale(deployment);
     }
 
-    /// Opens the measured window: every account starts at zero from here.
+    /// Opens the measured window: every account starts at zero from here. At the origin that is so already, and what began
+    /// there belongs to the window.
     pub fn open_window(&mut self) {
+        if self.now() == Time::ZERO {
+            return;
+        }
         self.account_everything();
+        self.opened = self.now();
         for deployment in &mut self.deployments {
             deployment.ledger = Ledger::new(&deployment.config);
             deployment.ledger.in_flight_start = u64::from(deployment.in_system);
@@ -233,7 +242,10 @@ impl<P: Probe> Fleet<P> {
                 }
             }
             Event::Arrival { deployment, stream } => self.arrival(deployment, stream),
-            Event::Probe { request } => self.arrived(request),
+            Event::Probe {
+                request,
+                generation,
+            } => self.probe_arrives(request, generation),
             Event::ClientTimeout {
                 request,
                 generation,
@@ -285,7 +297,7 @@ impl<P: Probe> Target for Fleet<P> {
             if let Some(observation) = self.outbox.pop_front() {
                 return Some(observation);
             }
-            let event = self.calendar.pop_until(until)?;
+            let event = self.calendar.pop_before(until)?;
             self.handle(event);
         }
     }

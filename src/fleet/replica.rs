@@ -81,8 +81,8 @@ pub(super) struct Replica {
     /// When it expires and when it is evicted, if it stays idle.
     pub(super) expires_at: Time,
     pub(super) evicted_at: Time,
-    /// When its keep-alive was over and the warm pool kept it.
-    pub(super) kept_since: Option<Time>,
+    /// Whether it is idle, its keep-alive is over, and it is kept all the same.
+    pub(super) outstays: bool,
     /// The pending idle event, if any: one a replica, pushed back while it is used.
     pub(super) idle_event: Option<Time>,
     /// Since when its present state is unaccounted.

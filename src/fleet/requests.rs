@@ -24,6 +24,8 @@ pub(super) struct Record {
     arrived: Time,
     /// The way to the client.
     downlink: Duration,
+    /// When the client gives up, without a first token.
+    deadline: Time,
     pub(super) job: Job,
     place: Place,
     /// Serial number of the next replica to be born when it arrived.
@@ -106,7 +108,14 @@ impl<P: Probe> Fleet<P> {
             },
             ..Record::fresh(Origin::Benchmark(request.id), deployment, true, now, job)
         });
-        self.schedule(now + uplink, Event::Probe { request: key });
+        let generation = self.record(key).generation;
+        self.schedule(
+            now + uplink,
+            Event::Probe {
+                request: key,
+                generation,
+            },
+        );
         if let Some(timeout) = request.timeout {
             self.schedule_client_timeout(key, now + timeout);
         }
@@ -162,7 +171,9 @@ impl<P: Probe> Fleet<P> {
     }
 
     fn schedule_client_timeout(&mut self, request: u32, at: Time) {
-        let generation = self.record(request).generation;
+        let record = self.record(request);
+        record.deadline = at;
+        let generation = record.generation;
         self.schedule(
             at,
             Event::ClientTimeout {
@@ -172,18 +183,22 @@ impl<P: Probe> Fleet<P> {
         );
     }
 
+    /// A benchmark's request is at the fleet's door, unless its client gave up before it got here.
+    pub(super) fn probe_arrives(&mut self, request: u32, generation: u32) {
+        let record = self.record(request);
+        if record.generation == generation && record.place == Place::Underway {
+            self.arrived(request);
+        }
+    }
+
     /// A request is at the fleet's door.
-    pub(super) fn arrived(&mut self, request: u32) {
+    fn arrived(&mut self, request: u32) {
         let now = self.now();
         let unborn = self.next_serial;
         let (deployment, wakes) = (self.record(request).deployment, self.record(request).wakes);
         let own = &self.deployments[deployment as usize];
-        let (starts_before, start_under_way) = (own.ledger.cold_starts(), own.starting > 0);
+        let (starts_before, start_under_way) = (own.started, own.starting > 0);
         let record = self.record(request);
-        if record.place == Place::Ended {
-            // The client gave up before its request got here.
-            return;
-        }
         record.arrived = now;
         record.unborn = unborn;
         (record.starts_before, record.start_under_way) = (starts_before, start_under_way);
@@ -353,6 +368,7 @@ impl<P: Probe> Fleet<P> {
     fn admit(&mut self, replica: u32, request: u32) {
         let now = self.now();
         self.account_replica(replica);
+        self.replica(replica).outstays = false;
         let record = &self.records[request as usize];
         let server = &self.replicas[replica as usize];
         let mut parts = record.parts;
@@ -376,8 +392,10 @@ impl<P: Probe> Fleet<P> {
         self.replica(replica).wake_at = None;
         let mut steps = std::mem::take(&mut self.steps);
         self.replica(replica).executor.run(now, &mut steps);
+        let deployment = self.replica(replica).deployment;
         self.follow(replica, steps);
         self.freed(replica);
+        self.settle(deployment);
     }
 
     /// Writes down what an executor did, and schedules its next event.
@@ -450,6 +468,7 @@ impl<P: Probe> Fleet<P> {
                 self.pull(deployment);
                 if self.replica(replica).is_idle() {
                     self.became_idle(replica);
+                    self.evict_for_waiting();
                 }
             }
             Stage::Draining if is_done => self.stop(replica),
@@ -458,19 +477,30 @@ impl<P: Probe> Fleet<P> {
     }
 
     fn finish(&mut self, request: u32, at: Time) {
-        let (deployment, tokens) = (
-            self.record(request).deployment,
-            self.record(request).job.output_tokens,
-        );
+        let record = &self.records[request as usize];
+        let (deployment, tokens) = (record.deployment, record.job.output_tokens);
+        if !record.is_heard(record.first_token.unwrap_or(at)) {
+            return self.end_unheard(request, at);
+        }
         let ledger = &mut self.deployment(deployment).ledger;
         ledger.succeeded += 1;
         ledger.output_tokens += u64::from(tokens);
         self.end(request, at, Outcome::Succeeded);
     }
 
+    /// A request is over while its first news is on the way to a client who will not wait for it.
+    fn end_unheard(&mut self, request: u32, at: Time) {
+        let deployment = self.record(request).deployment;
+        self.deployment(deployment).ledger.timed_out += 1;
+        self.end(request, at, Outcome::TimedOut);
+    }
+
     /// Refuses a request that no replica holds.
     fn refuse(&mut self, request: u32, refusal: Refusal) {
         let (now, deployment) = (self.now(), self.record(request).deployment);
+        if !self.record(request).is_heard(now) {
+            return self.end_unheard(request, now);
+        }
         let own = self.deployment(deployment);
         let (count, status) = match refusal {
             Refusal::Queue => (&mut own.ledger.rejected_queue, 429),
@@ -494,9 +524,6 @@ impl<P: Probe> Fleet<P> {
         let own = self.deployment(deployment);
         own.change_in_system(now, wakes, -1);
         own.ledger.cold_requests += u64::from(trace.cold && trace.first_token.is_some());
-        if own.config.scaling.buffer > 0 && own.waking == 0 {
-            self.sweep_expired(deployment);
-        }
         self.close(request, &trace);
     }
 
@@ -526,7 +553,7 @@ impl<P: Probe> Fleet<P> {
         let record = &self.records[request as usize];
         let has_token = record
             .first_token
-            .is_some_and(|first| first + record.downlink <= now);
+            .is_some_and(|first| record.is_heard(first));
         if record.generation != generation || record.place == Place::Ended || has_token {
             return;
         }
@@ -541,9 +568,9 @@ impl<P: Probe> Fleet<P> {
         );
         let place = record.place;
         let is_asleep = self.is_asleep(deployment);
+        let nothing_started = self.deployment(deployment).started == before && !under_way;
         let ledger = &mut self.deployment(deployment).ledger;
         ledger.timed_out += 1;
-        let nothing_started = ledger.cold_starts() == before && !under_way;
         ledger.missed_by_sampling += u64::from(never_served && nothing_started && is_asleep);
         self.leave(request, place);
         self.end(request, now, Outcome::TimedOut);
@@ -606,16 +633,32 @@ impl<P: Probe> Fleet<P> {
             Place::Running(replica) | Place::Queued(replica) => self.freed(replica),
             Place::Held | Place::Underway | Place::Ended => self.pull(deployment),
         }
-        self.cancel_surplus_starts(deployment);
+        self.settle(deployment);
     }
 
     /// The replica that held these requests has died.
     pub(super) fn lose(&mut self, requests: Vec<u32>) {
         let now = self.now();
         for request in requests {
-            let deployment = self.record(request).deployment;
+            let record = &self.records[request as usize];
+            let deployment = record.deployment;
+            let news = record.first_token.map_or(now, |first| first.min(now));
+            if !record.is_heard(news) {
+                self.end_unheard(request, now);
+                continue;
+            }
             self.deployment(deployment).ledger.failed += 1;
             self.end(request, now, Outcome::Failed);
+        }
+    }
+
+    /// Refuses what waits for a deployment that has fallen asleep and that nobody who may wake it waits for.
+    pub(super) fn refuse_stranded(&mut self, deployment: u32) {
+        while self.is_asleep(deployment) && self.deployments[deployment as usize].waking == 0 {
+            let Some(request) = self.deployment(deployment).held.pop() else {
+                return;
+            };
+            self.refuse(request, Refusal::Cold);
         }
     }
 
@@ -648,6 +691,7 @@ impl Record {
             sent: now,
             arrived: now,
             downlink: Duration::ZERO,
+            deadline: Time::MAX,
             job,
             place: Place::Underway,
             unborn: u32::MAX,
@@ -661,6 +705,11 @@ impl Record {
             parts: Parts::default(),
             observation: None,
         }
+    }
+
+    /// Whether news that leaves the fleet at `at` reaches the client before it gives up.
+    fn is_heard(&self, at: Time) -> bool {
+        at + self.downlink <= self.deadline
     }
 
     /// The story of the request, over on the fleet's side at `at`.
@@ -677,7 +726,11 @@ impl Record {
             sent: self.sent,
             arrived: self.arrived,
             first_token: first_token.filter(|_| !gave_up),
-            end: if gave_up { at } else { at + self.downlink },
+            end: if gave_up {
+                self.deadline
+            } else {
+                at + self.downlink
+            },
             outcome,
             cold: self.cold,
             replica: self.served_by.map(|(serial, _)| serial),

@@ -10,6 +10,9 @@ impl<P: Probe> Fleet<P> {
     /// The ready replica with room for a request: the one with the fewest requests, idle ones in the deployment's order.
     pub(super) fn choose_free(&self, deployment: u32, request: u32) -> Option<u32> {
         let own = &self.deployments[deployment as usize];
+        if own.ready == 0 {
+            return None;
+        }
         let job = self.records[request as usize].job;
         let open = own.replicas.iter().copied().filter(|&replica| {
             let server = &self.replicas[replica as usize];

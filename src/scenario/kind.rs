@@ -90,7 +90,8 @@ impl<T: 'static> Kind<T> {
     #[must_use]
     pub fn must(mut self, allowed: impl Into<String>, test: impl Fn(&T) -> bool + 'static) -> Self {
         let (allowed, read, show) = (allowed.into(), Rc::clone(&self.read), Rc::clone(&self.show));
-        let example = Some(self.default_value(&self.example)).filter(&test);
+        // The example may fail a requirement: then it is no help, and the next requirement must not mind.
+        let example = self.program_value(&self.example).ok().filter(&test);
         let help = example.map(|_| format!("write {}, for example {}", self.what, self.example));
         self.read = Rc::new(move |node| {
             let value = read(node)?;
@@ -177,23 +178,23 @@ impl<T: 'static> Kind<T> {
     /// # Panics
     /// If the text is no such value: defaults are part of the program.
     pub(super) fn default_value(&self, text: &str) -> T {
-        let value = self
-            .read(&default_node(text, Span::FILE))
-            .or_else(|complaint| {
-                let value = Value::String(text.to_owned());
-                self.read(&Node {
-                    value,
-                    span: Span::FILE,
-                })
-                .map_err(|_| complaint)
-            });
-        match value {
+        match self.program_value(text) {
             Ok(value) => value,
             Err(complaint) => panic!(
                 "the default {text} {}: it {}",
                 complaint.says, complaint.found
             ),
         }
+    }
+
+    /// The value of a text that the program itself gives, as TOML or bare.
+    fn program_value(&self, text: &str) -> Parsed<T> {
+        let value = self.read(&default_node(text, Span::FILE));
+        value.or_else(|complaint| {
+            let value = Value::String(text.to_owned());
+            let span = Span::FILE;
+            self.read(&Node { value, span }).map_err(|_| complaint)
+        })
     }
 }
 

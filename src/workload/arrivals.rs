@@ -161,6 +161,9 @@ impl Arrivals {
 
     /// Lets the clock run until `work` is consumed; `None` when nothing comes for a whole year.
     fn consume(&mut self, mut work: f64) -> Option<f64> {
+        if matches!(&self.process.pattern, Pattern::Mmpp { rates, .. } if *rates == [0.0; 2]) {
+            return None;
+        }
         let mut at = self.at;
         let silent = at + 52.0 * WEEK;
         loop {

@@ -78,7 +78,8 @@ fn pattern(reader: &mut Reader<'_>) -> Pattern {
 }
 
 fn mmpp(inner: &mut Reader<'_>) -> Pattern {
-    let span = Kind::duration().at_least("1ms").at_most("364d");
+    // A year without an arrival must not be millions of changes of state long.
+    let span = Kind::duration().at_least("1s").at_most("364d");
     Pattern::Mmpp {
         rates: ["calm_rate", "burst_rate"].map(|key| inner.required(key, &rate())),
         sojourns: ["calm_mean", "burst_mean"].map(|key| inner.required(key, &span).as_secs()),

@@ -1,0 +1,12 @@
+//! Cases: troubles that users of comparable systems reported, each as a small scenario whose right answer is known by hand.
+//!
+//! Tests are named after their case. Everything in them is deterministic unless it says otherwise, so times are compared
+//! exactly. `S` is the time for which a request holds its slot.
+
+mod cold;
+mod figures;
+mod queues;
+mod ranges;
+mod review;
+mod scaling;
+mod seeds;
