@@ -1,11 +1,10 @@
 //! Tables that fit their width: columns carry a rank, and the least important go first.
 
-use comfy_table::{
-    Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle,
-};
+use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::number::line_up;
+use super::text::DIM;
 
 /// Between two columns, where there is room and where there is little \[characters\].
 const GAPS: [usize; 2] = [2, 1];
@@ -143,9 +142,11 @@ fn draw(columns: &[Column], width: usize, gap: usize) -> String {
             CellAlignment::Left
         })
     };
-    table.set_header(columns.iter().map(|column| {
-        aligned(Cell::new(&column.head), column.right).add_attribute(Attribute::Dim)
-    }));
+    table.set_header(
+        columns
+            .iter()
+            .map(|column| aligned(Cell::new(&column.head), column.right)),
+    );
     for row in 0..columns.first().map_or(0, |column| column.cells.len()) {
         table.add_row(columns.iter().map(|column| {
             let cell = aligned(Cell::new(&column.cells[row]), column.right);
@@ -159,5 +160,24 @@ fn draw(columns: &[Column], width: usize, gap: usize) -> String {
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, if index == last { 0 } else { gap as u16 }));
     }
-    table.trim_fmt()
+    trimmed(&table.to_string())
+}
+
+/// Takes the spaces off the ends of lines, and makes the head recede.
+fn trimmed(table: &str) -> String {
+    let body = table
+        .lines()
+        .position(|line| line.contains('─'))
+        .unwrap_or(0);
+    let lines = table.lines().enumerate().map(|(index, line)| {
+        let plain = anstream::adapter::strip_str(line).to_string();
+        let end = plain.trim_end();
+        match () {
+            () if index <= body => format!("{DIM}{end}{DIM:#}"),
+            // Only lines of names end in empty cells; nothing in them has a colour.
+            () if end.len() < plain.len() => end.to_owned(),
+            () => line.to_owned(),
+        }
+    });
+    lines.collect::<Vec<String>>().join("\n")
 }

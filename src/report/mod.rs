@@ -35,6 +35,9 @@ pub enum Format {
     Markdown,
 }
 
+/// The number of the layout of JSON results.
+pub const SCHEMA: u32 = json::SCHEMA;
+
 /// The version that results name.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 

@@ -213,12 +213,6 @@ fn figure_columns(rows: &[Row], narrow: bool) -> Vec<Column> {
         cold.map_or_else(|| NONE.to_owned(), |cold| cold.to_string())
     };
     vec![
-        Column::numbers(
-            "n",
-            rows.iter()
-                .map(|row| row.summary.requests.to_string())
-                .collect(),
-        ),
         seconds("median\ns", |ttft| Some(ttft.median_s)),
         interval("95 %\ninterval", |ttft| ttft.median_interval_s),
         seconds("p95\ns", |ttft| Some(ttft.p95_s)),
