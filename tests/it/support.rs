@@ -176,7 +176,7 @@ pub(crate) fn most_at_once(result: &RunResult, deployment: u32) -> usize {
 /// All problems of a bad scenario, as it prints them.
 pub(crate) fn problems(text: &str) -> String {
     match scenario::load("test.toml", text, &Overrides::default()) {
-        Ok(_) => panic!("accepted:\n{text}"),
+        Ok(_) => String::from("nothing: it is accepted"),
         Err(error) => error.to_string(),
     }
 }
