@@ -29,7 +29,7 @@ macro_rules! builtins {
 }
 
 /// Every file in `scenarios`, the default first.
-pub(super) const ALL: &[Builtin] = &builtins!["lesson"];
+pub(super) const ALL: &[Builtin] = &builtins!["lesson", "deepseek-v4-pro", "kimi-k2.6"];
 
 /// A scenario's text and what it is called.
 #[derive(Clone, Debug)]
@@ -107,5 +107,31 @@ pub(super) fn suggestion(wanted: &str) -> String {
                 .collect::<Vec<_>>()
                 .join(", ")
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scenario_comes_with_the_program_and_is_sound() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
+        let files = std::fs::read_dir(folder).expect("the folder is there");
+        let mut found: Vec<String> = files
+            .map(|file| file.expect("it can be read").file_name())
+            .map(|name| name.to_string_lossy().trim_end_matches(".toml").to_owned())
+            .collect();
+        let mut known: Vec<&str> = ALL.iter().map(|one| one.name).collect();
+        found.sort();
+        known.sort_unstable();
+        assert_eq!(found, known, "scenarios/ and the list of built-in ones");
+        assert_eq!(ALL[0].name, DEFAULT);
+        for one in ALL {
+            let path = format!("scenarios/{}.toml", one.name);
+            if let Err(problems) = crate::scenario::load(&path, one.text, &Default::default()) {
+                panic!("{problems}");
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::builtin;
-use super::options::Scenario;
+use super::options::Chosen;
 use super::terminal::Terminal;
 use crate::scenario;
 use crate::stats::PercentileMethod;
@@ -15,7 +15,7 @@ use crate::stats::PercentileMethod;
 #[derive(Clone, Debug, Args)]
 pub(super) struct Check {
     #[command(flatten)]
-    scenario: Scenario,
+    scenario: Chosen,
     /// Do not mark what was a default
     #[arg(long, help_heading = "Output")]
     plain: bool,

@@ -47,7 +47,7 @@ pub(super) enum When {
 /// Which scenario, and what about it is different this time.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Scenario")]
-pub(super) struct Scenario {
+pub(super) struct Chosen {
     /// A built-in scenario's name, a path, or `-` for standard input
     #[arg(default_value = super::builtin::DEFAULT, help_heading = "Arguments")]
     pub(super) scenario: String,
@@ -59,7 +59,7 @@ pub(super) struct Scenario {
     pub(super) seed: Option<u64>,
 }
 
-impl Scenario {
+impl Chosen {
     /// What the command line adds to the scenario.
     pub(super) fn overrides(&self, percentile: PercentileMethod) -> Overrides {
         Overrides {

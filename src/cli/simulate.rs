@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::builtin;
-use super::options::{Output, Scenario, Statistics, Whose};
+use super::options::{Chosen, Output, Statistics, Whose};
 use super::terminal::Terminal;
 use crate::experiment::repeat::{Outcome, repeat};
 use crate::experiment::{Keep, Plan};
@@ -19,7 +19,7 @@ use crate::scenario;
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Simulate {
     #[command(flatten)]
-    scenario: Scenario,
+    scenario: Chosen,
     #[command(flatten)]
     statistics: Statistics,
     /// Make N independent benchmarks and show how their figures spread

@@ -48,7 +48,7 @@ pub struct Record<'a> {
 
 /// Why a folder could not be written.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum RecordError {
     /// It holds something that this program did not write.
     #[error(
         "`{}` holds something else (`{found}`)\nhelp: name another folder, or add --force to write beside it",
@@ -120,14 +120,14 @@ pub struct Folder {
 
 impl Folder {
     /// A run folder at `path`, which must be free, or a run folder, or `force`d.
-    pub fn new(path: &Path, force: bool) -> Result<Self, Error> {
+    pub fn new(path: &Path, force: bool) -> Result<Self, RecordError> {
         let place = match foreign(path).map_err(|source| failed(path, source))? {
             Content::Nothing => Place::Free,
             Content::Ours => Place::Ours,
             Content::Foreign(_) if force && path.is_dir() => Place::Shared,
             Content::Foreign(found) => {
                 let path = path.to_owned();
-                return Err(Error::Occupied { path, found });
+                return Err(RecordError::Occupied { path, found });
             }
         };
         let path = path.to_owned();
@@ -140,7 +140,7 @@ impl Folder {
     }
 
     /// Writes the folder.
-    pub fn write(&self, record: &Record<'_>) -> Result<(), Error> {
+    pub fn write(&self, record: &Record<'_>) -> Result<(), RecordError> {
         let draft = self.beside("draft");
         self.written(record, &draft).map_err(|source| {
             // The first error is the one to show.
@@ -185,9 +185,9 @@ impl Folder {
     }
 }
 
-fn failed(path: &Path, source: io::Error) -> Error {
+fn failed(path: &Path, source: io::Error) -> RecordError {
     let path = path.to_owned();
-    Error::Io { path, source }
+    RecordError::Io { path, source }
 }
 
 /// What a path holds.

@@ -27,9 +27,6 @@ pub(super) struct Account {
     pub(super) placements: Vec<(String, u64)>,
 }
 
-/// The rungs in results, in the order of [`Account::starts`].
-pub(super) const RUNGS: [Warmth; 3] = [Warmth::HostRam, Warmth::LocalDisk, Warmth::Remote];
-
 impl Account {
     fn of(
         provider: usize,

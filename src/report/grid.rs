@@ -1,7 +1,7 @@
 //! Tables that fit their width: columns carry a rank, and the least important go first.
 
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle};
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::UnicodeWidthStr;
 
 use super::number::line_up;
 use super::text::DIM;
@@ -57,7 +57,7 @@ impl Column {
             .iter()
             .flat_map(|cell| cell.lines())
             .chain(self.head.lines());
-        lines.map(|line| line.width()).max().unwrap_or(0)
+        lines.map(UnicodeWidthStr::width).max().unwrap_or(0)
     }
 }
 

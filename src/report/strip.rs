@@ -75,7 +75,7 @@ impl Axis {
 
     /// What stands beside a row, on whole decades.
     fn label(self, row: usize) -> Option<String> {
-        let exponent = self.low + (row / PER_DECADE) as i32;
+        let exponent = self.low + i32::try_from(row / PER_DECADE).unwrap_or(0);
         row.is_multiple_of(PER_DECADE).then(|| {
             let decimals = usize::try_from(-exponent).unwrap_or(0);
             format!("{:.decimals$} s", 10_f64.powi(exponent))

@@ -1,6 +1,7 @@
 //! Integration tests, in one binary.
 
 mod cases;
+mod cli;
 mod determinism;
 mod properties;
 mod support;
