@@ -8,6 +8,7 @@ pub mod experiment;
 pub mod fleet;
 pub mod measure;
 pub mod observation;
+pub mod record;
 pub mod report;
 pub mod request;
 pub mod scenario;

@@ -1,8 +1,10 @@
 //! The command line: what can be asked, and who answers.
 
 mod builtin;
+mod check;
 mod failure;
 mod options;
+mod scenarios;
 mod simulate;
 mod terminal;
 
@@ -32,20 +34,33 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Simulate(simulate::Simulate),
+    Check(check::Check),
+    Scenarios(scenarios::Scenarios),
 }
 
 /// Does what the arguments ask and says how that went: 0 done, 1 done and the answer is no, 2 could not.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => return failure::usage(&error),
     };
     let terminal = Terminal::new(&cli.global);
     let done = match cli.command {
-        Command::Simulate(simulate) => simulate.run(&terminal),
+        Command::Simulate(simulate) => simulate.run(&command(&arguments), &terminal),
+        Command::Check(check) => check.run(&terminal),
+        Command::Scenarios(scenarios) => scenarios.run(&terminal),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failure::report(&error, &terminal),
     }
+}
+
+/// The command line as a manifest shows it: the program by its name, wherever it lies.
+fn command(arguments: &[OsString]) -> Vec<String> {
+    let given = arguments.iter().skip(1);
+    std::iter::once("thermocline".to_owned())
+        .chain(given.map(|argument| argument.to_string_lossy().into_owned()))
+        .collect()
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::record;
 use crate::report::Format;
 use crate::scenario::Overrides;
 use crate::stats::{CvDefinition, PercentileMethod};
@@ -130,4 +131,13 @@ pub(super) enum Whose {
     Benchmark,
     /// Every user's
     Everybody,
+}
+
+impl From<Whose> for record::Whose {
+    fn from(whose: Whose) -> Self {
+        match whose {
+            Whose::Benchmark => Self::Benchmark,
+            Whose::Everybody => Self::Everybody,
+        }
+    }
 }

@@ -3,10 +3,11 @@
 use clap::Args;
 
 use super::builtin;
-use super::options::{Output, Scenario, Statistics};
+use super::options::{Output, Scenario, Statistics, Whose};
 use super::terminal::Terminal;
 use crate::experiment::repeat::{Outcome, repeat};
 use crate::experiment::{Keep, Plan};
+use crate::record::{Folder, Record};
 use crate::report::Report;
 use crate::scenario;
 
@@ -43,16 +44,32 @@ Examples:
       For programs, and a folder with every request";
 
 impl Simulate {
-    pub(super) fn run(&self, terminal: &Terminal) -> anyhow::Result<()> {
+    pub(super) fn run(&self, command: &[String], terminal: &Terminal) -> anyhow::Result<()> {
         let text = builtin::find(&self.scenario.scenario)?;
         let overrides = self.scenario.overrides(self.statistics.percentile);
-        let (plan, _understood) = scenario::load(&text.name, &text.text, &overrides)?;
+        let (plan, understood) = scenario::load(&text.name, &text.text, &overrides)?;
+        let folder = self.output.out.as_deref();
+        let folder = folder.map(|path| Folder::new(path, self.output.force));
+        let folder = folder.transpose()?;
         let outcome = self.simulated(&plan, terminal)?;
         let report = Report {
+            name: &self.scenario.scenario,
             plan: &plan,
             outcome: &outcome,
             definition: self.statistics.cv,
         };
+        if let Some(folder) = folder {
+            let whose = self.output.requests.into();
+            let record = Record {
+                command,
+                text: &text.text,
+                understood: &understood.to_toml(),
+                report: &report,
+                whose,
+            };
+            folder.write(&record)?;
+            terminal.note(&format!("wrote {}", folder.path().display()));
+        }
         let format = self.output.format.into();
         terminal.results(|out| report.write(format, terminal.width(), out))?;
         Ok(())
@@ -62,7 +79,11 @@ impl Simulate {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.threads)
             .build()?;
-        let keep = Keep::default();
+        let is_kept = self.output.out.is_some();
+        let keep = Keep {
+            everybody: is_kept && self.output.requests == Whose::Everybody,
+            replicas: is_kept,
+        };
         let runs = plan.providers.len() * plan.sessions.len();
         let outcome = terminal.progress(runs as u64 * self.repeat, |step| {
             pool.install(|| repeat(plan, self.repeat, self.statistics.cv, keep, step))

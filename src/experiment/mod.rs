@@ -55,6 +55,8 @@ pub struct Session {
     pub name: String,
     /// From Monday 00:00.
     pub at: Duration,
+    /// Requests that count in this session.
+    pub requests: u32,
 }
 
 /// A provider.
@@ -174,7 +176,10 @@ pub fn run(plan: &Plan, run: Run, keep: Keep) -> RunResult {
         .iter()
         .map(|&deployment| Lane {
             endpoint: EndpointId(deployment),
-            protocol: plan.benchmark.clone(),
+            protocol: Protocol {
+                requests: plan.sessions[run.session].requests,
+                ..plan.benchmark.clone()
+            },
             start: opened,
         })
         .collect();

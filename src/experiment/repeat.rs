@@ -51,6 +51,8 @@ pub struct Reported {
     pub std_over_median_percent: Spread,
     /// Requests that met a cold start.
     pub cold_requests: Spread,
+    /// Share of the benchmarks in which no request met a cold start; `None` when none of them can tell.
+    pub no_cold_share: Option<f64>,
     /// Share of the benchmarks that came to each verdict, in the order of [`Verdict::ALL`].
     pub verdict_share: [f64; Verdict::ALL.len()],
 }
@@ -179,17 +181,19 @@ impl Reported {
         let share = |verdict: Verdict| {
             all.iter().filter(|one| one.verdict == verdict).count() as f64 / all.len() as f64
         };
+        let cold: Vec<usize> = all
+            .iter()
+            .filter_map(|one| one.summary.cold_requests())
+            .collect();
+        let none = cold.iter().filter(|&&count| count == 0).count();
         Self {
             ttft_median_s: ttft(|ttft| Some(ttft.median_s)),
             ttft_p95_s: ttft(|ttft| Some(ttft.p95_s)),
             ttft_std_s: ttft(|ttft| ttft.std_s),
             cv_percent: ttft(|ttft| ttft.cv_percent),
             std_over_median_percent: ttft(|ttft| ttft.std_over_median_percent),
-            cold_requests: Spread::of(
-                all.iter()
-                    .filter_map(|one| one.summary.cold_requests())
-                    .map(|count| count as f64),
-            ),
+            no_cold_share: (!cold.is_empty()).then(|| none as f64 / cold.len() as f64),
+            cold_requests: Spread::of(cold.into_iter().map(|count| count as f64)),
             verdict_share: Verdict::ALL.map(share),
         }
     }

@@ -103,6 +103,11 @@ impl Account {
         (window > 0.0).then(|| amount_seconds / window)
     }
 
+    /// Starts begun, from any rung.
+    pub(super) fn cold_starts(&self) -> u64 {
+        self.starts.iter().sum()
+    }
+
     /// Requests that got no answer.
     pub(super) fn unanswered(&self) -> u64 {
         self.ledger.rejected() + self.ledger.timed_out + self.ledger.failed

@@ -1,9 +1,14 @@
-//! Results as csv.
+//! The benchmark's rows as CSV, columns named as in JSON.
 
-use super::Report;
 use std::io::{self, Write};
 
-/// Writes the results as csv.
-pub(super) fn write(_report: &Report<'_>, _out: &mut dyn Write) -> io::Result<()> {
-    Ok(())
+use super::{Report, json};
+
+/// Writes a row per provider, model and session.
+pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    for row in json::figures(report) {
+        writer.serialize(row).map_err(io::Error::from)?;
+    }
+    writer.flush()
 }

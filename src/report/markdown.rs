@@ -1,9 +1,131 @@
-//! Results as markdown.
+//! The benchmark's rows as a Markdown table, for pasting.
 
-use super::Report;
 use std::io::{self, Write};
 
-/// Writes the results as markdown.
-pub(super) fn write(_report: &Report<'_>, _out: &mut dyn Write) -> io::Result<()> {
+use super::number::{self, NONE};
+use super::published::{self, Pair};
+use super::text::text_or;
+use super::{Report, VERSION, sentence};
+use crate::experiment::repeat::Row;
+use crate::measure::summary::{AwareQuantile, Ttft};
+
+/// Writes the tables.
+pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let plan = report.plan;
+    writeln!(out, "**{}**\n", escaped(&plan.title))?;
+    let heads = [
+        "provider",
+        "model",
+        "session",
+        "n",
+        "answered",
+        "median",
+        "p95",
+        "p95 of all",
+        "std",
+        "CV (std/mean)",
+        "std/median",
+        "cold",
+        "verdict",
+    ];
+    header(&heads, 3, out)?;
+    for row in &report.outcome.rows {
+        line(&cells(report, row), out)?;
+    }
+    if let [row] = report.outcome.rows.as_slice() {
+        writeln!(out, "\n{}", sentence::hidden(&row.summary))?;
+    }
+    let pairs = published::pairs(report);
+    if !pairs.is_empty() {
+        published_table(report, &pairs, out)?;
+    }
+    writeln!(
+        out,
+        "\nthermocline {VERSION}, seed {}, percentiles {}, verdict by {}",
+        plan.seed, plan.percentile, report.definition
+    )
+}
+
+fn cells(report: &Report<'_>, row: &Row) -> Vec<String> {
+    let summary = &row.summary;
+    let ttft = |pick: fn(&Ttft) -> Option<f64>| summary.ttft.as_ref().and_then(pick);
+    let aware = match summary.aware_p95 {
+        None => NONE.to_owned(),
+        Some(AwareQuantile::Seconds(seconds)) => number::seconds(seconds),
+        Some(AwareQuantile::Unbounded) => "beyond the time-out".to_owned(),
+    };
+    let cold = summary.cold_requests();
+    vec![
+        report.provider(row).to_owned(),
+        report.model(row).to_owned(),
+        report.session(row).to_owned(),
+        summary.requests.to_string(),
+        summary.succeeded.to_string(),
+        text_or(ttft(|ttft| Some(ttft.median_s)), number::seconds),
+        text_or(ttft(|ttft| Some(ttft.p95_s)), number::seconds),
+        aware,
+        text_or(ttft(|ttft| ttft.std_s), number::seconds),
+        text_or(ttft(|ttft| ttft.cv_percent), number::percent),
+        text_or(ttft(|ttft| ttft.std_over_median_percent), number::percent),
+        cold.map_or_else(|| NONE.to_owned(), |cold| cold.to_string()),
+        row.verdict.name().to_owned(),
+    ]
+}
+
+fn published_table(report: &Report<'_>, pairs: &[Pair<'_>], out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out)?;
+    let heads = [
+        "provider",
+        "model",
+        "session",
+        "median published",
+        "simulated",
+        "p95 published",
+        "simulated",
+        "CV published",
+        "simulated std/mean",
+        "simulated std/median",
+        "published CV can be",
+    ];
+    header(&heads, 3, out)?;
+    for pair in pairs {
+        let cells = [
+            report.provider(pair.row).to_owned(),
+            report.model(pair.row).to_owned(),
+            report.session(pair.row).to_owned(),
+            number::seconds(pair.published.ttft_median_s),
+            text_or(pair.median_s, number::seconds),
+            number::seconds(pair.published.ttft_p95_s),
+            text_or(pair.p95_s, number::seconds),
+            number::percent(pair.published.cv_percent),
+            text_or(pair.cv_percent, number::percent),
+            text_or(pair.std_over_median_percent, number::percent),
+            pair.possible().to_owned(),
+        ];
+        line(&cells, out)?;
+    }
     Ok(())
+}
+
+/// The head of a table; the first columns are names, the others numbers.
+fn header(heads: &[&str], names: usize, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "| {} |", heads.join(" | "))?;
+    let last = heads.len() - 1;
+    let rules = (0..heads.len()).map(|index| {
+        if index < names || index == last {
+            ":--"
+        } else {
+            "--:"
+        }
+    });
+    writeln!(out, "| {} |", rules.collect::<Vec<&str>>().join(" | "))
+}
+
+fn line(cells: &[String], out: &mut dyn Write) -> io::Result<()> {
+    let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
+    writeln!(out, "| {} |", cells.join(" | "))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
 }

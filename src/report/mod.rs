@@ -12,6 +12,8 @@ mod published;
 pub mod sentence;
 mod strip;
 mod text;
+mod text_published;
+mod text_spread;
 
 use std::io::{self, Write};
 
@@ -33,12 +35,17 @@ pub enum Format {
     Markdown,
 }
 
+/// The number of the layout of JSON results.
+pub const SCHEMA: u32 = json::SCHEMA;
+
 /// The version that results name.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What a plan gave, with what one must know to read it.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
+    /// The scenario as the user named it.
+    pub name: &'a str,
     /// What was run.
     pub plan: &'a Plan,
     /// What came of it.

@@ -29,13 +29,14 @@ pub fn hidden(summary: &Summary) -> String {
 
 /// How much the median of these requests leaves out, to tell which row needs a closer look first.
 pub(super) fn weight(summary: &Summary) -> f64 {
-    let failures = summary.failure_percent.unwrap_or(0.0);
-    let slowest = summary
-        .ttft
-        .as_ref()
-        .filter(|ttft| ttft.median_s > 0.0)
-        .map_or(0.0, |ttft| ttft.max_s / ttft.median_s);
-    slowest + 10.0 * failures
+    let failures = 10.0 * summary.failure_percent.unwrap_or(0.0);
+    let Some(ttft) = &summary.ttft else {
+        return failures;
+    };
+    let warm = summary.cold.as_ref().and_then(|cold| cold.warm_median_s);
+    let usual = warm.unwrap_or(ttft.min_s);
+    let slowest = if usual > 0.0 { ttft.max_s / usual } else { 0.0 };
+    slowest + failures
 }
 
 fn nothing_answered(summary: &Summary) -> String {

@@ -121,7 +121,8 @@ pub(super) fn draw(measured: &Measured, width: usize, out: &mut dyn Write) -> io
     if lost.contains(&Mark::Lost) {
         line("no answer", '┊', &lost, out)?;
     }
-    for (index, row) in rows.iter().enumerate().rev() {
+    let is_answered = seen.iter().any(|(ttft, _)| ttft.is_some());
+    for (index, row) in rows.iter().enumerate().rev().filter(|_| is_answered) {
         let label = axis.label(index);
         let tick = if label.is_some() { '┤' } else { '│' };
         line(&label.unwrap_or_default(), tick, row, out)?;
@@ -142,7 +143,7 @@ fn line(label: &str, tick: char, marks: &[Mark], out: &mut dyn Write) -> io::Res
     writeln!(out)
 }
 
-/// The time axis and the legend.
+/// The time axis.
 fn foot(measured: &Measured, columns: usize, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
@@ -165,13 +166,23 @@ fn foot(measured: &Measured, columns: usize, out: &mut dyn Write) -> io::Result<
             " ".repeat(gap)
         )?;
     }
-    let [warm, cold, lost] = [Mark::Warm, Mark::Cold, Mark::Lost].map(|mark| {
+    Ok(())
+}
+
+/// What the marks mean.
+pub(super) fn legend(has_lost: bool) -> String {
+    let sign = |mark: Mark| {
         let (sign, style) = mark.shown();
         format!("{style}{sign}{style:#}")
-    });
-    writeln!(
-        out,
-        "{:MARGIN$}  {warm} warm   {cold} met a cold start   {lost} no answer",
-        ""
+    };
+    let lost = if has_lost {
+        format!("   {} no answer", sign(Mark::Lost))
+    } else {
+        String::new()
+    };
+    format!(
+        "{} warm   {} met a cold start{lost}",
+        sign(Mark::Warm),
+        sign(Mark::Cold)
     )
 }

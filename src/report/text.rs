@@ -36,6 +36,8 @@ pub(super) fn write(report: &Report<'_>, width: usize, out: &mut dyn Write) -> i
             "No benchmark was made; what follows is what all users met."
         )?;
     }
+    super::text_spread::write(report, width, out)?;
+    super::text_published::write(report, width, out)?;
     fleet(report, width, out)?;
     warnings(report, width, out)
 }
@@ -119,48 +121,69 @@ fn benchmarks(report: &Report<'_>, width: usize) -> String {
     let names: Vec<Names<'_>> = rows.iter().map(names).collect();
     let [wide, narrow] = [false, true].map(|narrow| {
         let mut columns = name_columns(&names, narrow);
-        columns.extend(figure_columns(rows));
-        columns.extend(failure_columns(rows));
+        columns.extend(count_columns(rows, narrow));
+        columns.extend(figure_columns(rows, narrow));
+        columns.extend(failure_columns(report, narrow));
         columns.push(verdict_column(rows, narrow));
-        columns
+        if narrow { grid::sunk(columns) } else { columns }
     });
     grid::fitted(wide, narrow, width, 3)
 }
 
 /// What a row of a table is about.
-struct Names<'a> {
-    provider: &'a str,
-    model: &'a str,
-    session: &'a str,
+pub(super) struct Names<'a> {
+    pub(super) provider: &'a str,
+    pub(super) model: &'a str,
+    pub(super) session: &'a str,
 }
 
-/// Columns that name the rows: three, or one of stacked names where there is little room.
-fn name_columns(names: &[Names<'_>], narrow: bool) -> Vec<Column> {
-    let all = |pick: fn(&Names<'_>) -> String| names.iter().map(pick).collect::<Vec<String>>();
+/// Columns that name the rows: three, or one tree of names where there is little room.
+pub(super) fn name_columns(names: &[Names<'_>], narrow: bool) -> Vec<Column> {
     let one_session = names
         .windows(2)
         .all(|pair| pair[0].session == pair[1].session);
-    if !narrow {
-        let session = Column::text("session", all(|one| one.session.to_owned()));
-        return vec![
-            Column::text("provider", all(|one| one.provider.to_owned())),
-            Column::text("model", all(|one| one.model.to_owned())),
-            session.rank(if one_session { 3 } else { 0 }),
-        ];
+    if narrow {
+        let head = if one_session {
+            "provider\n  model"
+        } else {
+            "provider\n  model\n    session"
+        };
+        return vec![Column::text(head, tree(names, one_session))];
     }
-    if one_session {
-        let cells = all(|one| format!("{}\n  {}", one.provider, one.model));
-        return vec![Column::text("provider\n  model", cells)];
-    }
-    let cells = all(|one| format!("{}\n  {}", one.provider, one.model));
+    let all = |pick: fn(&Names<'_>) -> String| names.iter().map(pick).collect::<Vec<String>>();
+    let session = Column::text("session", all(|one| one.session.to_owned()));
     vec![
-        Column::text("provider\n  model", cells),
-        Column::text("session", all(|one| one.session.to_owned())),
+        Column::text("provider", all(|one| one.provider.to_owned())),
+        Column::text("model", all(|one| one.model.to_owned())),
+        session.rank(if one_session { 3 } else { 0 }),
     ]
 }
 
+/// Names one below the other, further in; what the row above has said already is not said again.
+fn tree(names: &[Names<'_>], one_session: bool) -> Vec<String> {
+    let mut cells = Vec::new();
+    let mut before: Option<&Names<'_>> = None;
+    for one in names {
+        let same_provider = before.is_some_and(|last| last.provider == one.provider);
+        let same_model = same_provider && before.is_some_and(|last| last.model == one.model);
+        let mut lines = Vec::new();
+        if !same_provider {
+            lines.push(one.provider.to_owned());
+        }
+        if !same_model || one_session {
+            lines.push(format!("  {}", one.model));
+        }
+        if !one_session {
+            lines.push(format!("    {}", one.session));
+        }
+        cells.push(lines.join("\n"));
+        before = Some(one);
+    }
+    cells
+}
+
 /// The figures, each with its unit in its head.
-fn figure_columns(rows: &[Row]) -> Vec<Column> {
+fn figure_columns(rows: &[Row], narrow: bool) -> Vec<Column> {
     let seconds = |head: &str, pick: fn(&Ttft) -> Option<f64>| {
         let cell = |row: &Row| {
             text_or(
@@ -190,12 +213,6 @@ fn figure_columns(rows: &[Row]) -> Vec<Column> {
         cold.map_or_else(|| NONE.to_owned(), |cold| cold.to_string())
     };
     vec![
-        Column::numbers(
-            "n",
-            rows.iter()
-                .map(|row| row.summary.requests.to_string())
-                .collect(),
-        ),
         seconds("median\ns", |ttft| Some(ttft.median_s)),
         interval("95 %\ninterval", |ttft| ttft.median_interval_s),
         seconds("p95\ns", |ttft| Some(ttft.p95_s)),
@@ -204,29 +221,62 @@ fn figure_columns(rows: &[Row]) -> Vec<Column> {
         seconds("mean\ns", |ttft| Some(ttft.mean_s)).rank(6),
         seconds("std\ns", |ttft| ttft.std_s).rank(2),
         percents("std/\nmean %", |ttft| ttft.cv_percent),
-        percents("std/\nmedian %", |ttft| ttft.std_over_median_percent),
+        percents(
+            if narrow {
+                "std/\nmed %"
+            } else {
+                "std/\nmedian %"
+            },
+            |ttft| ttft.std_over_median_percent,
+        ),
         Column::numbers("cold", rows.iter().map(cold).collect()),
     ]
 }
 
+/// Whether some request of these rows got no answer.
+fn has_failures(rows: &[Row]) -> bool {
+    rows.iter()
+        .any(|row| row.summary.succeeded < row.summary.requests)
+}
+
+/// How many requests there are, and how many were answered where the two differ.
+fn count_columns(rows: &[Row], narrow: bool) -> Vec<Column> {
+    let has_failures = has_failures(rows);
+    let show = |row: &Row| match &row.summary {
+        summary if has_failures && narrow => format!("{}/{}", summary.succeeded, summary.requests),
+        summary => summary.requests.to_string(),
+    };
+    let head = if has_failures && narrow { "ok/n" } else { "n" };
+    vec![Column::numbers(head, rows.iter().map(show).collect())]
+}
+
 /// Failures beside the figures of the successes, where there are any.
-fn failure_columns(rows: &[Row]) -> Vec<Column> {
-    if rows
-        .iter()
-        .all(|row| row.summary.succeeded == row.summary.requests)
-    {
+fn failure_columns(report: &Report<'_>, narrow: bool) -> Vec<Column> {
+    let rows = &report.outcome.rows;
+    if !has_failures(rows) {
         return Vec::new();
     }
     let rate = |row: &Row| text_or(row.summary.failure_percent, number::bare_percent);
+    let beyond = report.plan.benchmark.timeout.map_or_else(
+        || "∞".to_owned(),
+        |timeout| format!(">{}", number::bare_seconds(timeout.as_secs())),
+    );
     let aware = |row: &Row| match row.summary.aware_p95 {
         None => NONE.to_owned(),
-        Some(AwareQuantile::Unbounded) => "∞".to_owned(),
+        Some(AwareQuantile::Unbounded) => beyond.clone(),
         Some(AwareQuantile::Seconds(seconds)) => number::bare_seconds(seconds),
     };
-    vec![
-        Column::numbers("failed\n%", rows.iter().map(rate).collect()),
-        Column::numbers("p95 of\nall s", rows.iter().map(aware).collect()),
-    ]
+    let mut columns = vec![Column::numbers(
+        "p95 of\nall s",
+        rows.iter().map(aware).collect(),
+    )];
+    if !narrow {
+        columns.insert(
+            0,
+            Column::numbers("failed\n%", rows.iter().map(rate).collect()),
+        );
+    }
+    columns
 }
 
 fn verdict_column(rows: &[Row], narrow: bool) -> Column {
@@ -260,6 +310,9 @@ pub(super) fn text_or(value: Option<f64>, show: impl Fn(f64) -> String) -> Strin
 fn strips(report: &Report<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let rows = &report.outcome.rows;
     let mut order: Vec<usize> = (0..rows.len()).collect();
+    writeln!(out)?;
+    let marks = strip::legend(has_failures(rows));
+    writeln!(out, "{BOLD}The requests in time order{BOLD:#}   {marks}")?;
     let weight = |index: usize| sentence::weight(&rows[index].summary);
     order.sort_by(|&a, &b| weight(b).total_cmp(&weight(a)));
     order.truncate(STRIPS);
@@ -267,7 +320,7 @@ fn strips(report: &Report<'_>, width: usize, out: &mut dyn Write) -> io::Result<
     if order.len() < rows.len() {
         writeln!(
             out,
-            "\n{DIM}The {} of {} rows whose median hides most:{DIM:#}",
+            "{DIM}of the {} of {} rows whose median hides most{DIM:#}",
             order.len(),
             rows.len()
         )?;
@@ -302,22 +355,18 @@ fn fleet(report: &Report<'_>, width: usize, out: &mut dyn Write) -> io::Result<(
             .map(|index| accounts[index].clone())
             .collect();
     }
-    writeln!(out)?;
-    write!(out, "{BOLD}What really happened{BOLD:#}")?;
-    let window = accounts
-        .first()
-        .map_or(0.0, |one| one.ledger.window.as_secs());
-    write!(
-        out,
-        "{DIM}, all users, at the provider's door, while the benchmark ran ({}){DIM:#}",
-        number::span(window)
-    )?;
-    writeln!(out)?;
+    writeln!(out, "\n{BOLD}What really happened{BOLD:#}")?;
+    let windows = accounts.iter().map(|one| one.ledger.window.as_secs());
+    let window = number::span(windows.fold(0.0, f64::max));
+    let mut about =
+        format!("all users, at the provider's door, in the {window} that the benchmark took");
     if all > ACCOUNTS {
-        writeln!(
-            out,
-            "{DIM}the {ACCOUNTS} of {all} deployments with most requests, and all together{DIM:#}"
-        )?;
+        about = format!(
+            "{about}; the {ACCOUNTS} of {all} deployments with most requests, and all together"
+        );
+    }
+    for line in wrapped(&about, width) {
+        writeln!(out, "{DIM}{line}{DIM:#}")?;
     }
     accounts.extend(sums);
     writeln!(out, "{}", account_table(report, &accounts, width))
@@ -348,7 +397,7 @@ fn account_table(report: &Report<'_>, accounts: &[Account], width: usize) -> Str
     let [wide, narrow] = [false, true].map(|narrow| {
         let mut columns = name_columns(&names, narrow);
         columns.extend(account_columns(accounts));
-        columns
+        if narrow { grid::sunk(columns) } else { columns }
     });
     grid::fitted(wide, narrow, width, 3)
 }
@@ -375,7 +424,7 @@ fn account_columns(accounts: &[Account]) -> Vec<Column> {
             text_or(one.ttft_s(1.0), number::bare_seconds)
         })
         .rank(5),
-        numbers("starts", |one| number::count(one.ledger.cold_starts())),
+        numbers("starts", |one| number::count(one.cold_starts())),
         numbers("evicted", |one| number::count(one.ledger.evictions)).rank(4),
         numbers("GPU\nh", |one| {
             number::quantity(one.ledger.gpu_hours().iter().sum())

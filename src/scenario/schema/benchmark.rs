@@ -42,7 +42,7 @@ pub(super) fn read(
         timeout: optional_span(&mut reader, "timeout", "5m"),
     };
     let models = reader.or_default("models", &Kind::text().list(), "[]");
-    let sessions = sessions(reader.table("sessions"), start, warm_up);
+    let sessions = sessions(reader.table("sessions"), start + warm_up, &protocol);
     reader.finish();
     (protocol, sessions, models)
 }
@@ -80,18 +80,33 @@ fn gaps(reader: &mut Reader<'_>) -> GapPlan {
     plan
 }
 
-/// Named times of the week; without any, one session right after the warm-up.
-fn sessions(mut reader: Reader<'_>, start: Duration, warm_up: Duration) -> Vec<Session> {
+/// Named times of the week, each with its own number of requests if it likes; without any, one session right after the
+/// warm-up.
+fn sessions(mut reader: Reader<'_>, otherwise: Duration, protocol: &Protocol) -> Vec<Session> {
     let mut sessions = Vec::new();
+    let is_listed = matches!(protocol.gaps, GapPlan::At(_));
     for name in reader.names() {
-        let at = reader.required(&name, &Kind::time_of_week());
-        sessions.push(Session { name, at });
+        let (_, mut inner) =
+            reader.variant(&name, &[Variant::shorthand("start", "time")], "Mon 00:00");
+        let at = inner.required("time", &Kind::time_of_week());
+        let requests = count(&mut inner, "requests", "0", &protocol.requests.to_string());
+        if is_listed && requests != protocol.requests {
+            inner.problem_at(
+                "requests",
+                "a session cannot change the number of listed times",
+                "differs",
+                "leave it out",
+            );
+        }
+        inner.finish();
+        sessions.push(Session { name, at, requests });
     }
     reader.finish();
     if sessions.is_empty() {
         sessions.push(Session {
             name: "once".to_owned(),
-            at: start + warm_up,
+            at: otherwise,
+            requests: protocol.requests,
         });
     }
     sessions
