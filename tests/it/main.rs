@@ -1,5 +1,6 @@
 //! Integration tests, in one binary.
 
+mod article;
 mod cases;
 mod cli;
 mod determinism;
