@@ -113,6 +113,7 @@ pub(super) fn suggestion(wanted: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::Overrides;
 
     #[test]
     fn every_scenario_comes_with_the_program_and_is_sound() {
@@ -129,7 +130,7 @@ mod tests {
         assert_eq!(ALL[0].name, DEFAULT);
         for one in ALL {
             let path = format!("scenarios/{}.toml", one.name);
-            if let Err(problems) = crate::scenario::load(&path, one.text, &Default::default()) {
+            if let Err(problems) = crate::scenario::load(&path, one.text, &Overrides::default()) {
                 panic!("{problems}");
             }
         }

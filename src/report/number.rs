@@ -32,7 +32,12 @@ pub fn span(seconds: f64) -> String {
         long if long >= 172_800.0 => (long / 86_400.0, "d"),
         long if long >= 7200.0 => (long / 3600.0, "h"),
         long if long >= 120.0 => (long / 60.0, "min"),
-        _ => return self::seconds(seconds).replace(".00 s", " s"),
+        _ => {
+            let text = bare_seconds(seconds);
+            let is_whole = seconds.fract() == 0.0;
+            let whole = text.split('.').next().filter(|_| is_whole);
+            return format!("{} s", whole.unwrap_or(&text));
+        }
     };
     let text = format!("{value:.1}");
     format!("{} {unit}", text.strip_suffix(".0").unwrap_or(&text))
@@ -111,13 +116,15 @@ pub(super) fn interval(interval: Interval) -> String {
     )
 }
 
-/// `part` of `whole` as a frequency: `one in 25`, `about one in 19`, `60 of 75`.
-pub(super) fn one_in(part: usize, whole: usize) -> String {
+/// How many users do what `part` of `whole` requests did: `one user in 25 waits`, `40 % of users wait`.
+pub(super) fn users(part: usize, whole: usize, verb: [&str; 2]) -> String {
+    let [one, many] = verb;
+    let every = whole as f64 / part as f64;
     match part {
-        0 => format!("none of {whole}"),
-        _ if part * 2 > whole => format!("{part} of {whole}"),
-        _ if whole.is_multiple_of(part) => format!("one in {}", whole / part),
-        _ => format!("about one in {:.0}", whole as f64 / part as f64),
+        0 => format!("no user {one}"),
+        _ if every < 3.0 => format!("{:.0} % of users {many}", 100.0 / every),
+        _ if whole.is_multiple_of(part) => format!("one user in {every:.0} {one}"),
+        _ => format!("about one user in {every:.0} {one}"),
     }
 }
 
@@ -149,8 +156,8 @@ mod tests {
         assert_eq!(range(25.1, 27.6), "25.1–27.6 s");
         assert_eq!(range(25.11, 25.12), "25.1 s");
         assert_eq!(
-            (span(21_600.0), span(300.0), span(5.0)),
-            ("6 h".into(), "5 min".into(), "5 s".into())
+            [span(21_600.0), span(300.0), span(90.0), span(2.5)],
+            ["6 h", "5 min", "90 s", "2.50 s"]
         );
         assert_eq!(count(1_234_567), "1 234 567");
     }
@@ -164,8 +171,10 @@ mod tests {
 
     #[test]
     fn frequencies_are_exact_or_say_about() {
-        assert_eq!(one_in(3, 75), "one in 25");
-        assert_eq!(one_in(4, 75), "about one in 19");
-        assert_eq!(one_in(60, 75), "60 of 75");
+        let waits = |part, whole| users(part, whole, ["waits", "wait"]);
+        assert_eq!(waits(3, 75), "one user in 25 waits");
+        assert_eq!(waits(4, 75), "about one user in 19 waits");
+        assert_eq!(waits(12, 30), "40 % of users wait");
+        assert_eq!(waits(0, 30), "no user waits");
     }
 }

@@ -1,6 +1,6 @@
 //! One sentence on what the median hides, with the numbers of the very requests it speaks of.
 
-use super::number::{factor, one_in, range, seconds};
+use super::number::{factor, range, seconds, users};
 use crate::measure::summary::{Cold, Summary, Ttft};
 
 /// From this multiple of the median on, a request was slow enough to speak of.
@@ -12,8 +12,12 @@ pub fn hidden(summary: &Summary) -> String {
         return nothing_answered(summary);
     };
     if summary.requests == 1 {
+        let cold = match summary.cold_requests() {
+            Some(1) => " and met a cold start",
+            _ => "",
+        };
         return format!(
-            "The one request took {}: a single value has no spread and hides nothing.",
+            "The one request took {}{cold}: a single value has no spread and hides nothing.",
             seconds(ttft.median_s)
         );
     }
@@ -68,10 +72,7 @@ pub(super) fn reasons(summary: &Summary) -> String {
 fn unanswered(summary: &Summary, ttft: &Ttft) -> String {
     let (n, missing) = (summary.requests, summary.requests - summary.succeeded);
     let verb = if missing == 1 { "was" } else { "were" };
-    let users = match one_in(missing, n) {
-        often if missing * 2 > n => format!("{often} users get no answer"),
-        rare => format!("{rare} users gets no answer"),
-    };
+    let users = users(missing, n, ["gets no answer", "get no answer"]);
     let cold = summary.cold.as_ref().filter(|cold| cold.requests > 0);
     let cold = cold.map_or(String::new(), |cold| {
         let size = cold.cold_max_s.map_or(String::new(), |max| {
@@ -105,17 +106,10 @@ fn met_cold(n: usize, ttft: &Ttft, cold: &Cold) -> String {
         );
     }
     let times = middle / ttft.median_s;
-    let start = if met == 1 {
-        format!(
-            "1 of {n} requests met a cold start of {}",
-            range(least, most)
-        )
-    } else {
-        format!(
-            "{met} of {n} requests met a cold start of {}",
-            range(least, most)
-        )
-    };
+    let start = format!(
+        "{met} of {n} requests met a cold start of {}",
+        range(least, most)
+    );
     let median = seconds(ttft.median_s);
     if times < 1.5 {
         return format!(
@@ -123,8 +117,8 @@ fn met_cold(n: usize, ttft: &Ttft, cold: &Cold) -> String {
         );
     }
     format!(
-        "The median says {median}; {start}: {} users waits {} times the median.",
-        one_in(met, n),
+        "The median says {median}; {start}: {} {} times the median.",
+        users(met, n, ["waits", "wait"]),
         factor(times)
     )
 }
@@ -164,5 +158,84 @@ fn unknown(n: usize, ttft: &Ttft) -> String {
         format!(
             "The median says {median} and hides little: the slowest of {n} requests took {max}."
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::{Observation, Outcome};
+    use crate::request::{EndpointId, RequestId};
+    use crate::stats::PercentileMethod;
+    use crate::time::Time;
+
+    type Seen = (Observation, Option<bool>);
+
+    fn seen(count: usize, seconds: f64, outcome: Outcome, cold: Option<bool>) -> Vec<Seen> {
+        let end = Time::from_secs(seconds);
+        let first = (outcome == Outcome::Succeeded).then_some(end);
+        let (id, endpoint, zero) = (RequestId(0), EndpointId(0), Time::ZERO);
+        let one = Observation::new(id, endpoint, zero, zero, first, end, 1, outcome);
+        vec![(one, cold); count]
+    }
+
+    fn said(parts: &[Vec<Seen>]) -> String {
+        hidden(&Summary::of(&parts.concat(), PercentileMethod::Linear))
+    }
+
+    #[test]
+    fn cold_starts_behind_a_warm_median_are_said() {
+        let warm = seen(72, 0.38, Outcome::Succeeded, Some(false));
+        let cold = seen(3, 25.1, Outcome::Succeeded, Some(true));
+        assert_eq!(
+            said(&[warm, cold]),
+            "The median says 0.38 s; 3 of 75 requests met a cold start of 25.1 s: one user in 25 waits 66 times the median."
+        );
+    }
+
+    #[test]
+    fn a_cold_median_is_called_one() {
+        let warm = seen(15, 0.37, Outcome::Succeeded, Some(false));
+        let cold = seen(60, 25.0, Outcome::Succeeded, Some(true));
+        assert_eq!(
+            said(&[warm, cold]),
+            "The median itself is a cold start: 60 of 75 requests met one, so it says 25.0 s; a warm one takes 0.37 s."
+        );
+    }
+
+    #[test]
+    fn an_honest_median_is_left_alone() {
+        let warm = seen(75, 0.37, Outcome::Succeeded, Some(false));
+        assert_eq!(
+            said(&[warm]),
+            "The median says 0.37 s and hides nothing that these 75 requests met: the slowest took 0.37 s, and none met a \
+             cold start (a share of up to 4.8 % is compatible with that)."
+        );
+    }
+
+    #[test]
+    fn failures_come_first() {
+        let warm = seen(70, 0.38, Outcome::Succeeded, Some(false));
+        let lost = seen(5, 20.0, Outcome::TimedOut, Some(false));
+        assert_eq!(
+            said(&[warm, lost.clone()]),
+            "The median says 0.38 s of the 70 requests that were answered; 5 of 75 were not (5 timed out): one user in 15 \
+             gets no answer."
+        );
+        assert_eq!(
+            said(&[lost]),
+            "None of the 5 requests was answered (5 timed out): there is no median to hide behind."
+        );
+        assert_eq!(said(&[]), "No request was made.");
+    }
+
+    #[test]
+    fn unknown_cold_starts_are_not_guessed() {
+        let warm = seen(74, 0.38, Outcome::Succeeded, None);
+        let slow = seen(1, 25.0, Outcome::Succeeded, None);
+        assert_eq!(
+            said(&[warm, slow]),
+            "The median says 0.38 s; the slowest of 75 requests took 25.0 s, 66 times the median."
+        );
     }
 }

@@ -85,49 +85,51 @@ impl Axis {
 
 /// Draws the requests of a session, at most `width` characters wide.
 pub(super) fn draw(measured: &Measured, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    let seen: Vec<Seen> = measured
-        .requests
-        .iter()
-        .map(|(seen, trace)| {
-            let ttft = seen.ttft().filter(|_| seen.succeeded());
-            let cold = trace.as_ref().is_some_and(|trace| trace.cold);
-            (ttft.map(crate::time::Duration::as_secs), cold)
-        })
-        .collect();
-    let room = width.saturating_sub(MARGIN + 2).max(10);
-    let columns = if seen.len() > room {
-        room
-    } else {
-        seen.len() * (room / seen.len().max(1)).min(3)
-    };
-    let place = |index: usize| {
-        if seen.len() > room {
-            index * columns / seen.len()
-        } else {
-            index * (columns / seen.len())
-        }
-    };
+    let seen = measured.requests.iter().map(|(seen, trace)| {
+        let ttft = seen.ttft().filter(|_| seen.succeeded());
+        let cold = trace.as_ref().is_some_and(|trace| trace.cold);
+        (ttft.map(crate::time::Duration::as_secs), cold)
+    });
+    let seen: Vec<Seen> = seen.collect();
     let axis = Axis::of(&seen);
-    let mut rows = vec![vec![Mark::Empty; columns]; axis.rows()];
-    let mut lost = vec![Mark::Empty; columns];
-    for (index, &(ttft, cold)) in seen.iter().enumerate() {
-        let (row, mark) = match ttft {
-            Some(ttft) if cold => (&mut rows[axis.row(ttft)], Mark::Cold),
-            Some(ttft) => (&mut rows[axis.row(ttft)], Mark::Warm),
-            None => (&mut lost, Mark::Lost),
-        };
-        row[place(index)] = row[place(index)].max(mark);
-    }
-    if lost.contains(&Mark::Lost) {
-        line("no answer", '┊', &lost, out)?;
+    let picture = Picture::of(&seen, axis, width.saturating_sub(MARGIN + 2).max(10));
+    if picture.lost.contains(&Mark::Lost) {
+        line("no answer", '┊', &picture.lost, out)?;
     }
     let is_answered = seen.iter().any(|(ttft, _)| ttft.is_some());
-    for (index, row) in rows.iter().enumerate().rev().filter(|_| is_answered) {
+    let rows = picture.rows.iter().enumerate().rev();
+    for (index, row) in rows.filter(|_| is_answered) {
         let label = axis.label(index);
         let tick = if label.is_some() { '┤' } else { '│' };
         line(&label.unwrap_or_default(), tick, row, out)?;
     }
-    foot(measured, columns, out)
+    foot(measured, picture.lost.len(), out)
+}
+
+/// Marks by row from the bottom and by column, and the lane of those without an answer.
+struct Picture {
+    rows: Vec<Vec<Mark>>,
+    lost: Vec<Mark>,
+}
+
+impl Picture {
+    /// Requests in order over at most `room` columns: several in one where there are more, else up to three columns each.
+    fn of(seen: &[Seen], axis: Axis, room: usize) -> Self {
+        let each = (room / seen.len().max(1)).min(3);
+        let columns = if each == 0 { room } else { seen.len() * each };
+        let mut rows = vec![vec![Mark::Empty; columns]; axis.rows()];
+        let mut lost = vec![Mark::Empty; columns];
+        for (index, &(ttft, cold)) in seen.iter().enumerate() {
+            let column = index * columns / seen.len();
+            let (row, mark) = match ttft {
+                Some(ttft) if cold => (&mut rows[axis.row(ttft)], Mark::Cold),
+                Some(ttft) => (&mut rows[axis.row(ttft)], Mark::Warm),
+                None => (&mut lost, Mark::Lost),
+            };
+            row[column] = row[column].max(mark);
+        }
+        Self { rows, lost }
+    }
 }
 
 fn line(label: &str, tick: char, marks: &[Mark], out: &mut dyn Write) -> io::Result<()> {

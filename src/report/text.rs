@@ -74,6 +74,9 @@ fn heading(report: &Report<'_>, width: usize, out: &mut dyn Write) -> io::Result
 fn sent(plan: &Plan) -> String {
     let span = |span: crate::time::Duration| number::span(span.as_secs());
     let benchmark = &plan.benchmark;
+    if benchmark.requests == 0 {
+        return "no benchmark".to_owned();
+    }
     let spread = match &benchmark.gaps {
         GapPlan::Fixed(gap) => format!("{} apart", span(*gap)),
         GapPlan::Even { over } => format!("evenly over {}", span(*over)),
@@ -358,8 +361,7 @@ fn fleet(report: &Report<'_>, width: usize, out: &mut dyn Write) -> io::Result<(
     writeln!(out, "\n{BOLD}What really happened{BOLD:#}")?;
     let windows = accounts.iter().map(|one| one.ledger.window.as_secs());
     let window = number::span(windows.fold(0.0, f64::max));
-    let mut about =
-        format!("all users, at the provider's door, in the {window} that the benchmark took");
+    let mut about = format!("all users, at the provider's door, in the {window} measured");
     if all > ACCOUNTS {
         about = format!(
             "{about}; the {ACCOUNTS} of {all} deployments with most requests, and all together"
