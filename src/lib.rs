@@ -15,5 +15,6 @@ pub mod scenario;
 pub mod stats;
 pub mod streams;
 pub mod target;
+pub mod theory;
 pub mod time;
 pub mod workload;
