@@ -68,6 +68,7 @@
 pub mod observation;
 pub mod request;
 pub mod target;
+pub mod theory;
 pub mod time;
 
 // Mathematics.

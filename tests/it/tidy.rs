@@ -94,19 +94,6 @@ const RULES: &[Rule] = &[
         ],
     ),
     boundary(
-        "record",
-        &[
-            "time",
-            "request",
-            "observation",
-            "stats",
-            "fleet",
-            "measure",
-            "experiment",
-            "scenario",
-        ],
-    ),
-    boundary(
         "report",
         &[
             "time",
@@ -121,8 +108,21 @@ const RULES: &[Rule] = &[
             "measure",
             "experiment",
             "scenario",
-            "record",
             "theory",
+        ],
+    ),
+    boundary(
+        "record",
+        &[
+            "time",
+            "request",
+            "observation",
+            "stats",
+            "fleet",
+            "measure",
+            "experiment",
+            "scenario",
+            "report",
         ],
     ),
     boundary(
