@@ -144,9 +144,9 @@ fn weibull_shape(cv: f64) -> f64 {
         let shape = (low * high).sqrt();
         let ratio = (ln_gamma(1.0 + 2.0 / shape) - 2.0 * ln_gamma(1.0 + 1.0 / shape)).exp();
         if (ratio - 1.0).sqrt() > cv {
-            low = shape
+            low = shape;
         } else {
-            high = shape
+            high = shape;
         }
     }
     (low * high).sqrt()

@@ -134,10 +134,10 @@ impl<P: Probe> Fleet<P> {
         }
         match &config.scaling.rule {
             Rule::Poll { interval, .. } => {
-                self.schedule(Time::ZERO + *interval, Event::Tick { deployment })
+                self.schedule(Time::ZERO + *interval, Event::Tick { deployment });
             }
             Rule::Windowed(rule) => {
-                self.schedule(Time::ZERO + rule.tick, Event::Tick { deployment })
+                self.schedule(Time::ZERO + rule.tick, Event::Tick { deployment });
             }
             Rule::Arrival { .. } | Rule::Fixed => {}
         }

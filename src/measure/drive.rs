@@ -50,10 +50,14 @@ pub fn drive(
             runners[lane_of(observation.id())].ended(observation);
             progress(&observation);
         } else if target.now() >= limit {
-            runners.iter_mut().for_each(|runner| runner.give_up(limit));
+            for runner in &mut runners {
+                runner.give_up(limit);
+            }
             break;
         } else {
-            runners.iter_mut().for_each(|runner| runner.send(target));
+            for runner in &mut runners {
+                runner.send(target);
+            }
         }
     }
     runners.into_iter().map(Runner::into_seen).collect()

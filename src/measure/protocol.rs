@@ -83,7 +83,7 @@ impl Protocol {
                     over.as_secs() * f64::from(counted) / f64::from((self.requests - 1).max(1));
                 previous_end.max(origin + Duration::from_secs(share))
             }
-            GapPlan::Bursts { size, every, .. } if counted > 0 && counted % size == 0 => {
+            GapPlan::Bursts { size, every, .. } if counted > 0 && counted.is_multiple_of(*size) => {
                 previous_end.max(origin + *every * u64::from(counted / size))
             }
             GapPlan::Bursts { gap, .. } if counted > 0 => previous_end + *gap,

@@ -25,7 +25,9 @@ impl Curve {
         }
         let mean = hours.iter().sum::<f64>() / WEEK_HOURS as f64;
         assert!(mean > 0.0, "a curve that is zero all week");
-        hours.iter_mut().for_each(|value| *value /= mean);
+        for value in &mut hours {
+            *value /= mean;
+        }
         if hours.iter().all(|value| *value == 1.0) {
             Self::FLAT
         } else {

@@ -6,6 +6,7 @@ use crate::support::{EVERYTHING, Life, begun, lives, plan, requests, waited};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use thermocline::experiment::{Keep, Plan, Run, RunResult, run};
 use thermocline::fleet::config::Router;
 use thermocline::fleet::{Origin, RequestTrace};
@@ -145,9 +146,9 @@ fn scenario(warm_up: bool) -> impl Strategy<Value = String> {
                  [providers.p]\ngpus.h100-sxm = {gpus}\nevict_idle = {evict}\nnetwork.rtt = {rtt}\n"
             );
             for (index, (model, streams)) in models.into_iter().enumerate() {
-                text += &format!("[providers.p.deployments.m{index}]\n{model}");
+                write!(text, "[providers.p.deployments.m{index}]\n{model}").expect("text");
                 for (stream, traffic) in streams.into_iter().enumerate() {
-                    text += &format!("traffic.t{stream} = {traffic}\n");
+                    writeln!(text, "traffic.t{stream} = {traffic}").expect("text");
                 }
             }
             text

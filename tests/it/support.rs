@@ -4,6 +4,7 @@ use thermocline::experiment::{Keep, Plan, Run, RunResult, run};
 use thermocline::fleet::{Ledger, ReplicaMoved, RequestTrace, Stage};
 use thermocline::measure::summary::Summary;
 use thermocline::scenario::{self, Overrides};
+use thermocline::stats::PercentileMethod;
 use thermocline::time::{Duration, Time};
 
 /// Keep everything there is to keep.
@@ -100,7 +101,7 @@ pub(crate) fn waits(result: &RunResult, deployment: u32) -> Vec<f64> {
 
 /// The figures of the first benchmarked deployment.
 pub(crate) fn summary(result: &RunResult) -> Summary {
-    Summary::of(&result.lanes[0].observations(), Default::default())
+    Summary::of(&result.lanes[0].observations(), PercentileMethod::default())
 }
 
 /// When replicas of a deployment reached `stage` \[s\].

@@ -210,7 +210,7 @@ fn c029_one_missing_replica_promotes_one() {
 }
 
 fn probed(wakes: bool) -> String {
-    let models: String = (0..10)
+    let models: Vec<String> = (0..10)
         .map(|model| {
             format!(
                 "[providers.p.deployments.m{model}]
@@ -221,7 +221,7 @@ fn probed(wakes: bool) -> String {
             )
         })
         .collect();
-    fleet("1h", &models)
+    fleet("1h", &models.concat())
 }
 
 /// Probes flagged as not waking start nothing and are refused; all models stay in the result.
