@@ -4,6 +4,8 @@ mod article;
 mod cases;
 mod cli;
 mod determinism;
+mod oci;
+mod physics;
 mod properties;
 mod support;
 mod theory;
