@@ -7,6 +7,7 @@ mod determinism;
 mod oci;
 mod physics;
 mod properties;
+mod readme;
 mod support;
 mod theory;
 mod tidy;
