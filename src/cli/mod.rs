@@ -1,6 +1,7 @@
 //! The command line: what can be asked, and who answers.
 
 mod builtin;
+mod catalog;
 mod check;
 mod failure;
 mod options;
@@ -35,6 +36,7 @@ struct Cli {
 enum Command {
     Simulate(simulate::Simulate),
     Check(check::Check),
+    Catalog(catalog::CatalogCommand),
     Scenarios(scenarios::Scenarios),
 }
 
@@ -49,6 +51,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let done = match cli.command {
         Command::Simulate(simulate) => simulate.run(&command(&arguments), &terminal),
         Command::Check(check) => check.run(&terminal),
+        Command::Catalog(catalog) => catalog.run(&terminal),
         Command::Scenarios(scenarios) => scenarios.run(&terminal),
     };
     match done {

@@ -50,7 +50,7 @@ pub struct RequestTrace {
     pub end: Time,
     /// How it ended.
     pub outcome: Outcome,
-    /// Whether it waited for a replica that was not ready when it arrived.
+    /// Whether it waited for a replica that was not ready when it arrived, to the end or until it gave up.
     pub cold: bool,
     /// Serial number of the replica that served it.
     pub replica: Option<u32>,

@@ -523,7 +523,7 @@ impl<P: Probe> Fleet<P> {
         let trace = record.trace(at, outcome);
         let own = self.deployment(deployment);
         own.change_in_system(now, wakes, -1);
-        own.ledger.cold_requests += u64::from(trace.cold && trace.first_token.is_some());
+        own.ledger.cold_requests += u64::from(trace.cold);
         self.close(request, &trace);
     }
 
@@ -572,6 +572,7 @@ impl<P: Probe> Fleet<P> {
         let ledger = &mut self.deployment(deployment).ledger;
         ledger.timed_out += 1;
         ledger.missed_by_sampling += u64::from(never_served && nothing_started && is_asleep);
+        self.note_unserved(request);
         self.leave(request, place);
         self.end(request, now, Outcome::TimedOut);
         self.after_leaving(deployment, place);
@@ -598,9 +599,18 @@ impl<P: Probe> Fleet<P> {
             return;
         }
         let deployment = record.deployment;
+        self.note_unserved(request);
         self.leave(request, place);
         self.refuse(request, Refusal::QueueTimeout);
         self.after_leaving(deployment, place);
+    }
+
+    /// Marks a request that gives up while a replica is on its way: it met a cold start, though it saw no end of it.
+    fn note_unserved(&mut self, request: u32) {
+        let record = &self.records[request as usize];
+        let own = &self.deployments[record.deployment as usize];
+        let waits_for_start = record.served_by.is_none() && own.ready == 0 && own.starting > 0;
+        self.record(request).cold |= waits_for_start;
     }
 
     /// Takes a request out of wherever it is.

@@ -405,6 +405,11 @@ impl fmt::Display for Warning {
                 "no request met a cold start: the CV describes warm requests only, and a single cold one would change it; \
                  read the upper end of the cold share",
             ),
+            Self::FewColdRequests { cold: 1 } => write!(
+                f,
+                "one cold request carries the CV: no interval can be given for it below {COLD_NEEDED}; \
+                 trust the cold share and the warm figures instead"
+            ),
             Self::FewColdRequests { cold } => write!(
                 f,
                 "{cold} cold requests carry the CV: no interval can be given for it below {COLD_NEEDED}; \

@@ -9,7 +9,7 @@ use super::text::DIM;
 /// Between two columns, where there is room and where there is little \[characters\].
 const GAPS: [usize; 2] = [2, 1];
 
-/// A column of a [`Grid`].
+/// A column of a table.
 #[derive(Clone, Debug)]
 pub(super) struct Column {
     head: String,

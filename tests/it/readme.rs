@@ -1,0 +1,76 @@
+//! The README's promises: its scenario loads, its commands run, and its picture is what the lesson prints.
+
+use std::path::Path;
+use std::process::Command;
+
+use thermocline::scenario::{self, Overrides};
+
+fn readme() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    std::fs::read_to_string(path).expect("the README is in the repository")
+}
+
+/// The code blocks of one language.
+fn blocks(language: &str) -> Vec<String> {
+    let text = readme();
+    let fence = format!("```{language}\n");
+    let starts = text.match_indices(&fence).map(|(at, _)| at + fence.len());
+    starts
+        .map(|at| {
+            text[at..]
+                .split("```")
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+        })
+        .collect()
+}
+
+/// What the program prints, and whether it succeeded.
+fn thermocline(arguments: &[&str]) -> (String, bool) {
+    let output = Command::new(env!("CARGO_BIN_EXE_thermocline"))
+        .args(arguments)
+        .output()
+        .expect("the program starts");
+    (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        output.status.success(),
+    )
+}
+
+#[test]
+fn the_example_scenario_is_valid_and_names_no_unknown_key() {
+    let examples = blocks("toml");
+    assert_eq!(examples.len(), 1);
+    if let Err(error) = scenario::load("README.md", &examples[0], &Overrides::default()) {
+        panic!("{error}");
+    }
+}
+
+#[test]
+fn every_command_of_the_readme_runs() {
+    // In a few replications: what 200 of them report is held by the article's test.
+    let shell = blocks("sh")
+        .join("\n")
+        .replace("--repeat 200", "--repeat 2");
+    let commands: Vec<&str> = shell
+        .lines()
+        .filter(|line| line.starts_with("thermocline "))
+        .collect();
+    assert!(commands.len() >= 2, "{commands:?}");
+    for command in commands {
+        let arguments: Vec<&str> = command.split_whitespace().skip(1).collect();
+        let (_, succeeded) = thermocline(&arguments);
+        assert!(succeeded, "{command}");
+    }
+}
+
+#[test]
+fn the_picture_is_what_the_lesson_prints() {
+    let picture = blocks("text").remove(0);
+    let (printed, _) = thermocline(&["simulate", "--width", "130"]);
+    assert!(
+        printed.contains(picture.trim_end()),
+        "the README's picture is out of date; the lesson prints:\n{printed}"
+    );
+}
