@@ -71,15 +71,18 @@ pub(super) fn until_change(hours: &[WarmHours], since_monday: Duration) -> Optio
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
     rule: Windowed,
-    /// The metric's mean over each past tick, newest last.
-    ticks: VecDeque<f64>,
-    /// Integral of the metric over the present tick [requests x s, or requests].
-    integral: f64,
+    /// The metric's integral over each past tick of the stable window, newest last (requests x ns, or requests x 1e9).
+    ticks: VecDeque<u128>,
+    /// Sums of the ticks in the stable and in the panic window.
+    stable: u128,
+    panicky: u128,
+    /// The metric's integral over the present tick.
+    integral: u128,
     in_system: u32,
     since: Time,
     /// While in panic: when it was last called for, and the most wanted so far.
     panic: Option<(Time, u32)>,
-    /// Past wishes within the scale-down delay.
+    /// Past wishes within the scale-down delay that exceed all later ones.
     wishes: VecDeque<(Time, u32)>,
     /// Since when nothing is wanted.
     unwanted_since: Option<Time>,
@@ -90,7 +93,9 @@ impl Windows {
         Self {
             rule,
             ticks: VecDeque::new(),
-            integral: 0.0,
+            stable: 0,
+            panicky: 0,
+            integral: 0,
             in_system: 0,
             since: Time::ZERO,
             panic: None,
@@ -107,7 +112,8 @@ impl Windows {
     /// Notes a new number of requests in the system.
     pub(super) fn set_in_system(&mut self, now: Time, in_system: u32) {
         if self.rule.metric == Metric::Concurrency {
-            self.integral += f64::from(self.in_system) * now.since(self.since).as_secs();
+            self.integral +=
+                u128::from(self.in_system) * u128::from(now.since(self.since).as_nanos());
         }
         self.since = now;
         self.in_system = in_system;
@@ -116,7 +122,7 @@ impl Windows {
     /// Notes an arrival.
     pub(super) fn arrived(&mut self) {
         if self.rule.metric == Metric::Rate {
-            self.integral += 1.0;
+            self.integral += 1_000_000_000;
         }
     }
 
@@ -133,25 +139,30 @@ impl Windows {
 
     fn close_tick(&mut self, now: Time) {
         self.set_in_system(now, self.in_system);
-        self.ticks
-            .push_back(self.integral / self.rule.tick.as_secs());
-        self.integral = 0.0;
-        while self.ticks.len() > ticks_in(self.rule.stable_window, self.rule.tick) {
-            self.ticks.pop_front();
+        let closed = std::mem::take(&mut self.integral);
+        self.ticks.push_back(closed);
+        self.stable += closed;
+        self.panicky += closed;
+        let panic_ticks = ticks_in(self.rule.panic_window, self.rule.tick);
+        if self.ticks.len() > panic_ticks {
+            self.panicky -= self.ticks[self.ticks.len() - 1 - panic_ticks];
+        }
+        if self.ticks.len() > ticks_in(self.rule.stable_window, self.rule.tick) {
+            self.stable -= self.ticks.pop_front().unwrap_or_default();
         }
     }
 
-    /// Mean of the metric over the last `window`, or over the run so far if that is shorter.
-    fn average(&self, window: Duration) -> f64 {
+    /// Mean of the metric over a window with this `sum`, or over the run so far if that is shorter.
+    fn average(&self, sum: u128, window: Duration) -> f64 {
         let ticks = ticks_in(window, self.rule.tick).min(self.ticks.len());
-        self.ticks.iter().rev().take(ticks).sum::<f64>() / ticks as f64
+        sum as f64 / (ticks as f64 * self.rule.tick.as_nanos() as f64)
     }
 
     /// The wish of the two windows, panic included.
     fn raw_wish(&mut self, now: Time, ready: u32) -> u32 {
         let per = |average: f64| (average / self.rule.target).ceil() as u32;
-        let stable = per(self.average(self.rule.stable_window));
-        let panic = per(self.average(self.rule.panic_window));
+        let stable = per(self.average(self.stable, self.rule.stable_window));
+        let panic = per(self.average(self.panicky, self.rule.panic_window));
         if f64::from(panic) / f64::from(ready) >= self.rule.panic_threshold {
             let most = self.panic.map_or(ready, |(_, most)| most);
             self.panic = Some((now, most));
@@ -171,6 +182,10 @@ impl Windows {
 
     /// The greatest wish within the scale-down delay.
     fn delayed(&mut self, now: Time, wish: u32) -> u32 {
+        // Only wishes above all later ones can become the greatest: they are kept, greatest first.
+        while self.wishes.back().is_some_and(|&(_, other)| other <= wish) {
+            self.wishes.pop_back();
+        }
         self.wishes.push_back((now, wish));
         while self
             .wishes
@@ -179,11 +194,7 @@ impl Windows {
         {
             self.wishes.pop_front();
         }
-        self.wishes
-            .iter()
-            .map(|&(_, wish)| wish)
-            .max()
-            .unwrap_or(wish)
+        self.wishes.front().map_or(wish, |&(_, wish)| wish)
     }
 
     /// Keeps the last replica for the grace period.

@@ -50,6 +50,9 @@ impl<P: Probe> Fleet<P> {
 
     /// Gives up as many as `surplus` starts, newest first; how many there were.
     fn cancel_starts(&mut self, deployment: u32, surplus: u32) -> u32 {
+        if surplus == 0 {
+            return 0;
+        }
         let newest_first = self.deployments[deployment as usize]
             .replicas
             .iter()

@@ -429,3 +429,23 @@ fn accounts_begin_with_the_window() {
     assert_eq!(ledger.replica_time_total(), Duration::from_secs(30.0));
     assert_eq!(ledger.cold_starts(), 0, "it began before the window");
 }
+
+/// Long windows over short ticks cost no more than short ones: a day of 10 ms ticks would otherwise take hours.
+#[test]
+fn long_windows_of_short_ticks_are_cheap() {
+    let result = simulate(&fleet(
+        "1h",
+        r#"
+        [providers.p.deployments.m]
+        service.slots = { prefill = "1s", decode = "9s" }
+        [providers.p.deployments.m.scaling]
+        max = 3
+        rule.concurrency = { tick = "10ms", stable_window = "1d", panic_window = "100%", scale_down_delay = "1d" }
+        [providers.p.deployments.m.traffic.t]
+        arrivals.deterministic.rate = "0.2/s"
+        "#,
+    ));
+    // Two requests at a time over a target of 0.7 want three, and the delay keeps them.
+    assert_eq!(ledger(&result, 0).peak_replicas, 3);
+    assert!(moved(&result, 0, Stage::Stopped).is_empty());
+}
