@@ -30,11 +30,13 @@ mod requests;
 mod router;
 mod storage;
 
-pub use cold_start::{PhasePlan, PhaseTime, StartPhase, StartPlan, Transfer};
+pub use cold_start::{PhasePlan, PhaseTime, StartPlan, Transfer};
 pub use config::FleetConfig;
 pub use ledger::{Activity, Ledger};
 pub use probe::{Origin, Parts, Probe, ReplicaMoved, RequestTrace};
 pub use replica::Stage;
+
+pub use crate::start_phase::StartPhase;
 
 use crate::batching::Step;
 use crate::calendar::Calendar;
