@@ -235,10 +235,16 @@ impl Static {
             0.0
         } else {
             let before = longest(|job| job.cached_tokens);
-            cost.pass(0, &vec![PromptChunk { tokens: uncached, before }; self.batch.len()])
-        };
-                cost.pass(0, &vec![padded; self.batch.len()])
-            }
+            cost.pass(
+                0,
+                &vec![
+                    PromptChunk {
+                        tokens: uncached,
+                        before
+                    };
+                    self.batch.len()
+                ],
+            )
         };
         let step = cost.step(sequences);
         let context = places * (f64::from(longest(|job| job.prompt_tokens)) + pass as f64);

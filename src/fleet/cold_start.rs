@@ -1,7 +1,7 @@
 //! Cold starts: the named phases between "nothing" and "ready".
 //!
 //! A start runs its phases one after another. Most take a time from a distribution; fetching weights takes bytes over a link
-//! that concurrent starts share ([`super::storage`]). The wait for a GPU comes first and belongs to the pool.
+//! that concurrent starts share (`storage.rs`). The wait for a GPU comes first and belongs to the pool.
 
 use crate::distribution::Distribution;
 use crate::start_phase::StartPhase;

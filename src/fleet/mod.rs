@@ -1,6 +1,6 @@
 //! The simulated target: one provider's fleet in virtual time.
 //!
-//! A [`Fleet`] owns all state and one calendar; every change happens in [`Fleet::handle`], one match over the event. Other
+//! A [`Fleet`] owns all state and one calendar; every change happens in `Fleet::handle`, one match over the event. Other
 //! users' demand lives inside it. A benchmark's requests come through [`Target`] and are served like anybody's.
 //!
 //! Rules that decide results:
