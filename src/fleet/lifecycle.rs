@@ -1,7 +1,7 @@
 //! Replicas come and go: starts and their phases, keep-alive, eviction, failure, the ladder of warmth, scaling.
 
 use super::autoscaler;
-use super::cold_start::{PhaseTime, StartPhase, StartPlan, Transfer};
+use super::cold_start::{PhaseTime, StartPlan, Transfer};
 use super::config::{KeepAlive, Rule};
 use super::event::Event;
 use super::ledger::Activity;
@@ -10,6 +10,7 @@ use super::replica::Replica;
 use super::{Fleet, Stage};
 use crate::batching::Executor;
 use crate::distribution::Distribution;
+use crate::start_phase::StartPhase;
 use crate::target::Target;
 use crate::time::{Duration, Time};
 use std::collections::VecDeque;
@@ -287,8 +288,8 @@ impl<P: Probe> Fleet<P> {
         let now = self.now();
         self.replica(replica).next_phase += 1;
         self.replica(replica).phases.push((plan.phase, now));
-        if self.replica(replica).stage < plan.phase.stage() {
-            self.replica(replica).become_stage(plan.phase.stage());
+        if self.replica(replica).stage < Stage::of(plan.phase) {
+            self.replica(replica).become_stage(Stage::of(plan.phase));
             self.tell(replica);
         }
         let deployment = self.replica(replica).deployment;

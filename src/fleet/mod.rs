@@ -1,6 +1,6 @@
 //! The simulated target: one provider's fleet in virtual time.
 //!
-//! A [`Fleet`] owns all state and one calendar; every change happens in [`Fleet::handle`], one match over the event. Other
+//! A [`Fleet`] owns all state and one calendar; every change happens in `Fleet::handle`, one match over the event. Other
 //! users' demand lives inside it. A benchmark's requests come through [`Target`] and are served like anybody's.
 //!
 //! Rules that decide results:
@@ -30,11 +30,13 @@ mod requests;
 mod router;
 mod storage;
 
-pub use cold_start::{PhasePlan, PhaseTime, StartPhase, StartPlan, Transfer};
+pub use cold_start::{PhasePlan, PhaseTime, StartPlan, Transfer};
 pub use config::FleetConfig;
 pub use ledger::{Activity, Ledger};
 pub use probe::{Origin, Parts, Probe, ReplicaMoved, RequestTrace};
 pub use replica::Stage;
+
+pub use crate::start_phase::StartPhase;
 
 use crate::batching::Step;
 use crate::calendar::Calendar;

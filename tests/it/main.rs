@@ -2,6 +2,7 @@
 
 mod article;
 mod cases;
+mod catalogue;
 mod cli;
 mod determinism;
 mod oci;

@@ -2,6 +2,7 @@
 
 use super::super::{Kind, Reader};
 use super::deployment;
+use super::hardware::unknown;
 use super::values::{distribution, seconds};
 use crate::catalog::Catalog;
 use crate::experiment::Provider;
@@ -18,7 +19,7 @@ pub(super) struct Context<'a> {
 
 /// One provider. `phase` and `window` are set by each run.
 pub(super) fn read(name: String, mut reader: Reader<'_>, catalog: &Catalog) -> Provider {
-    let network = network(reader.table("network"));
+    let network = network(reader.table("network"), catalog);
     let evict_idle = reader.or_default("evict_idle", &Kind::boolean(), "false");
     let pools = pools(reader.table("gpus"), evict_idle);
     let links = links(reader.table("links"));
@@ -52,15 +53,34 @@ pub(super) fn read(name: String, mut reader: Reader<'_>, catalog: &Catalog) -> P
     }
 }
 
-fn network(mut reader: Reader<'_>) -> Network {
+/// The way to the fleet: stated, or chosen from the catalogue with `path` (round trip) and `via` (gateway).
+fn network(mut reader: Reader<'_>, catalog: &Catalog) -> Network {
     let connections = Kind::one_of(&[("reused", false), ("new", true)]);
+    let path = usual(&mut reader, catalog, "path");
+    let via = usual(&mut reader, catalog, "via");
     let network = Network {
-        rtt: distribution(&mut reader, "rtt", &seconds(), "0s"),
-        gateway: distribution(&mut reader, "gateway", &seconds(), "0s"),
+        rtt: distribution(&mut reader, "rtt", &seconds(), &path),
+        gateway: distribution(&mut reader, "gateway", &seconds(), &via),
         new_connection: reader.or_default("connection", &connections, "reused"),
     };
     reader.finish();
     network
+}
+
+/// The catalogue's `network` entry that a key names, as a default in scenario notation; no time at all without one.
+fn usual(reader: &mut Reader<'_>, catalog: &Catalog, key: &str) -> String {
+    let none = "0s".to_owned();
+    let Some(id) = reader.optional(key, &Kind::text()) else {
+        return none;
+    };
+    let Some(entry) = catalog.networks.get(&id) else {
+        unknown(reader, catalog, key, "network", &id);
+        return none;
+    };
+    format!(
+        "{{ lognormal = {{ median = \"{}ms\", sigma = {} }} }}",
+        entry.median_ms, entry.log_sd
+    )
 }
 
 /// Stocks by tier; a tier that is not listed never runs out.

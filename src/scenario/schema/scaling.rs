@@ -63,7 +63,13 @@ fn preset_rule(policy: &Policy) -> String {
     let target = numbers(&[("target", policy.target_requests_per_replica)]);
     let (name, keys) = if policy.window_s.is_some() {
         let mut keys = spans(&[
-            ("stable_window", policy.window_s),
+            // A window shorter than a tick cannot be seen.
+            (
+                "stable_window",
+                policy
+                    .window_s
+                    .map(|window| window.max(policy.check_s.unwrap_or(0.0))),
+            ),
             ("tick", policy.check_s),
             ("scale_down_delay", policy.scale_down_delay_s),
             ("scale_to_zero_grace", policy.keep_alive_s),
