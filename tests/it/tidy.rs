@@ -48,6 +48,7 @@ const RULES: &[Rule] = &[
         "fleet",
         &[
             "time",
+            "start_phase",
             "request",
             "observation",
             "target",
