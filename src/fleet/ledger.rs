@@ -87,7 +87,7 @@ pub struct Ledger {
     pub cancelled_starts: u64,
     /// Idle replicas lost to other tenants or other models.
     pub evictions: u64,
-    /// Idle replicas stopped by keep-alive or the autoscaler.
+    /// Replicas stopped by keep-alive or the autoscaler; evicted ones are not among them.
     pub stops: u64,
     /// Replicas that died.
     pub failures: u64,
