@@ -67,6 +67,7 @@
 // Values.
 pub mod observation;
 pub mod request;
+pub mod start_phase;
 pub mod target;
 pub mod theory;
 pub mod time;

@@ -231,15 +231,20 @@ impl Static {
         let places = f64::from(sequences);
         let uncached = longest(|job| job.prompt_tokens - job.cached_tokens);
         let pass = u64::from(uncached > 0);
-        let prefill_s = match uncached {
-            0 => 0.0,
-            _ => {
-                let padded = PromptChunk {
-                    tokens: uncached,
-                    before: longest(|job| job.cached_tokens),
-                };
-                cost.pass(0, &vec![padded; self.batch.len()])
-            }
+        let prefill_s = if uncached == 0 {
+            0.0
+        } else {
+            let before = longest(|job| job.cached_tokens);
+            cost.pass(
+                0,
+                &vec![
+                    PromptChunk {
+                        tokens: uncached,
+                        before
+                    };
+                    self.batch.len()
+                ],
+            )
         };
         let step = cost.step(sequences);
         let context = places * (f64::from(longest(|job| job.prompt_tokens)) + pass as f64);

@@ -4,7 +4,9 @@
 //! GB is 1e9 bytes, GiB is never used, and rates of links are in GB/s.
 
 use super::shelf::{Entry, Fault, at_least, between, positive};
-use serde::Deserialize;
+use crate::start_phase::StartPhase;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use std::fmt;
 
 /// How far to trust an entry's main figures. Secondary figures are estimates even in measured entries; `note` says which.
@@ -291,41 +293,11 @@ entry! {
     }
 }
 
-/// The steps of a cold start, in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stage {
-    /// Getting a GPU with a running node under it.
-    Provision,
-    /// Bringing the container image.
-    Image,
-    /// Starting the container.
-    Container,
-    /// Starting the engine: import, CUDA context, collectives.
-    StartEngine,
-    /// Bringing the weights: loading, restoring a snapshot, or waking from host memory.
-    LoadWeights,
-    /// Compiling.
-    Compile,
-    /// Capturing graphs.
-    CaptureGraphs,
-    /// Memory profiling and the first inference.
-    WarmUp,
-}
-
-impl Stage {
-    /// The stage as written in tables and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Provision => "provision",
-            Self::Image => "image",
-            Self::Container => "container",
-            Self::StartEngine => "start_engine",
-            Self::LoadWeights => "load_weights",
-            Self::Compile => "compile",
-            Self::CaptureGraphs => "capture_graphs",
-            Self::WarmUp => "warm_up",
-        }
+impl<'de> Deserialize<'de> for StartPhase {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let found = Self::ALL.into_iter().find(|phase| phase.name() == name);
+        found.ok_or_else(|| D::Error::custom(format!("`{name}` is no phase of a start")))
     }
 }
 
@@ -333,7 +305,7 @@ entry! {
     /// A phase of a cold start: lognormal with median `median_s` + `per_gb_s` · GB.
     ColdPhase {
         /// Which step it is.
-        stage: Stage,
+        stage: StartPhase,
         /// Median at zero bytes \[s\].
         median_s: f64,
         /// Added per GB moved [s/GB].

@@ -17,7 +17,7 @@ pub mod start;
 pub use entries::{
     AllReduce, ColdLinear, ColdPhase, Compute, Confidence, Defaults, Efficiency, Engine, Format,
     Gpu, GpuRatio, Measured, Model, ModelKind, Network, Policy, ProviderTtft, Scope, Speculation,
-    Stage, Storage, TtftByConcurrency,
+    Storage, TtftByConcurrency,
 };
 pub use shelf::{Entry, EntryProblem, Shelf};
 

@@ -7,7 +7,8 @@
 //! Sources: the `cold_phase`, `engine` and `storage` tables.
 
 use super::performance::{GB, Term};
-use super::{Catalog, ColdPhase, Engine, Gpu, Scope, Stage, Storage};
+use super::{Catalog, ColdPhase, Engine, Gpu, Scope, Storage};
+use crate::start_phase::StartPhase;
 
 /// Time of a phase: lognormal, with a share of stragglers that take a multiple of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,7 +53,7 @@ impl Load {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
     /// Which step it is.
-    pub stage: Stage,
+    pub stage: StartPhase,
     /// How it is done, for reports: an entry of the catalogue.
     pub what: String,
     /// Its time; for a load, of a replica that loads alone.
@@ -68,7 +69,7 @@ pub struct Phase {
 /// The phases of a cold start, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColdStart {
-    /// In the order of [`Stage`].
+    /// In the order of [`StartPhase`].
     pub phases: Vec<Phase>,
 }
 
@@ -158,15 +159,15 @@ impl Catalog {
         let mut phases = Vec::new();
         phases.extend(
             plan.provision
-                .map(|entry| simple(Stage::Provision, entry, 0.0)),
+                .map(|entry| simple(StartPhase::Provision, entry, 0.0)),
         );
         phases.extend(
             plan.image
-                .map(|entry| simple(Stage::Image, entry, plan.engine.image_gb)),
+                .map(|entry| simple(StartPhase::Image, entry, plan.engine.image_gb)),
         );
         phases.extend(
             plan.container
-                .map(|entry| simple(Stage::Container, entry, 0.0)),
+                .map(|entry| simple(StartPhase::Container, entry, 0.0)),
         );
         match plan.from {
             Origin::Storage {
@@ -176,7 +177,7 @@ impl Catalog {
             Origin::Snapshot(entry) | Origin::HostRam(entry) => {
                 // Each GPU takes its own share from the host in parallel.
                 let share = plan.weight_bytes / GB / f64::from(plan.gpus);
-                phases.push(simple(Stage::LoadWeights, entry, share));
+                phases.push(simple(StartPhase::LoadWeights, entry, share));
             }
         }
         ColdStart { phases }
@@ -196,7 +197,7 @@ impl Catalog {
         };
         let graphs = plan.by_gpus(engine.graph_capture_s, engine.graph_capture_tp8_s);
         let start = engine.import_s + engine.cuda_init_s + nccl;
-        let mut begin = self.of_engine(Stage::StartEngine, "engine-import", engine, start);
+        let mut begin = self.of_engine(StartPhase::StartEngine, "engine-import", engine, start);
         begin.formula = format!(
             "import {:.1} s + CUDA {:.1} s + collectives {nccl:.1} s on {} GPUs",
             engine.import_s, engine.cuda_init_s, plan.gpus
@@ -207,10 +208,10 @@ impl Catalog {
                 storage,
                 load(storage, engine, plan.gpu, plan.gpus, plan.weight_bytes),
             ),
-            self.of_engine(Stage::Compile, compile.0, engine, compile.1),
-            self.of_engine(Stage::CaptureGraphs, "graph-capture", engine, graphs),
+            self.of_engine(StartPhase::Compile, compile.0, engine, compile.1),
+            self.of_engine(StartPhase::CaptureGraphs, "graph-capture", engine, graphs),
             self.of_engine(
-                Stage::WarmUp,
+                StartPhase::WarmUp,
                 "profile-warmup",
                 engine,
                 engine.profile_warmup_s,
@@ -223,7 +224,7 @@ impl Catalog {
     }
 
     /// A phase with the engine's median and the spread of a phase entry.
-    fn of_engine(&self, stage: Stage, spread: &str, engine: &Engine, median_s: f64) -> Phase {
+    fn of_engine(&self, stage: StartPhase, spread: &str, engine: &Engine, median_s: f64) -> Phase {
         let (log_sd, tail_probability, tail_factor) = self
             .cold_phases
             .get(spread)
@@ -250,7 +251,7 @@ impl Catalog {
 }
 
 /// A phase that the catalogue gives whole.
-fn simple(stage: Stage, entry: &ColdPhase, gb: f64) -> Phase {
+fn simple(stage: StartPhase, entry: &ColdPhase, gb: f64) -> Phase {
     Phase {
         stage,
         what: entry.id.clone(),
@@ -281,7 +282,7 @@ fn weights(storage: &Storage, load: Load) -> Phase {
         format!("link {:.2} GB/s, ", rate / GB)
     });
     Phase {
-        stage: Stage::LoadWeights,
+        stage: StartPhase::LoadWeights,
         what: storage.id.clone(),
         time: PhaseTime {
             median_s: load.alone_s(),

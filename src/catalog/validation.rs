@@ -8,7 +8,8 @@ use super::performance::{
     Deployment, DeploymentProblem, GB, KvFormat, Parameters, Performance, Term,
 };
 use super::start::{Origin, StartPlan, load};
-use super::{AnyShelf, Catalog, ColdPhase, Confidence, Stage};
+use super::{AnyShelf, Catalog, ColdPhase, Confidence};
+use crate::start_phase::StartPhase;
 use std::fmt::Write as _;
 
 fn performance(catalog: &Catalog, deployment: &Deployment<'_>) -> Performance {
@@ -1122,7 +1123,7 @@ fn predicted(catalog: &Catalog, case: &Case) -> f64 {
             .sum()
     };
     let hidden: f64 = if case.overlapped {
-        f64::min(of(Stage::StartEngine), of(Stage::LoadWeights))
+        f64::min(of(StartPhase::StartEngine), of(StartPhase::LoadWeights))
     } else {
         0.0
     };

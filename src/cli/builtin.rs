@@ -29,7 +29,14 @@ macro_rules! builtins {
 }
 
 /// Every file in `scenarios`, the default first.
-pub(super) const ALL: &[Builtin] = &builtins!["lesson", "deepseek-v4-pro", "kimi-k2.6"];
+pub(super) const ALL: &[Builtin] = &builtins![
+    "lesson",
+    "twenty-or-seventy-five",
+    "peak-and-off-peak",
+    "warm-pool-sizing",
+    "deepseek-v4-pro",
+    "kimi-k2.6"
+];
 
 /// A scenario's text and what it is called.
 #[derive(Clone, Debug)]

@@ -94,7 +94,7 @@ impl RungStock {
         self.tickets.len() < rung.capacity as usize
     }
 
-    /// Cost of what is here since last asked [USD].
+    /// Cost of what is here since last asked \[USD\].
     pub(super) fn cost(&mut self, now: Time, rung: &Rung) -> f64 {
         let hours = now.since(self.accounted).as_secs() / 3600.0;
         self.accounted = now;

@@ -87,7 +87,7 @@ pub struct Ledger {
     pub cancelled_starts: u64,
     /// Idle replicas lost to other tenants or other models.
     pub evictions: u64,
-    /// Idle replicas stopped by keep-alive or the autoscaler.
+    /// Replicas stopped by keep-alive or the autoscaler; evicted ones are not among them.
     pub stops: u64,
     /// Replicas that died.
     pub failures: u64,
@@ -103,9 +103,9 @@ pub struct Ledger {
     pub request_time: u128,
     /// Most replicas at once, starting ones included.
     pub peak_replicas: u32,
-    /// Cost of GPUs [USD].
+    /// Cost of GPUs \[USD\].
     pub gpu_usd: f64,
-    /// Cost of weights kept below the GPU [USD].
+    /// Cost of weights kept below the GPU \[USD\].
     pub rungs_usd: f64,
 }
 
@@ -191,7 +191,7 @@ impl Ledger {
         self.gpu_time.map(|nanos| nanos as f64 / 3.6e12)
     }
 
-    /// Cost of the window [USD].
+    /// Cost of the window \[USD\].
     pub fn cost_usd(&self) -> f64 {
         self.gpu_usd + self.rungs_usd
     }

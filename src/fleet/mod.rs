@@ -1,6 +1,6 @@
 //! The simulated target: one provider's fleet in virtual time.
 //!
-//! A [`Fleet`] owns all state and one calendar; every change happens in [`Fleet::handle`], one match over the event. Other
+//! A [`Fleet`] owns all state and one calendar; every change happens in `Fleet::handle`, one match over the event. Other
 //! users' demand lives inside it. A benchmark's requests come through [`Target`] and are served like anybody's.
 //!
 //! Rules that decide results:
@@ -20,21 +20,28 @@ mod autoscaler;
 pub mod cold_start;
 pub mod config;
 mod deployment;
+mod ends;
 mod event;
 mod gpu_pool;
+mod gpus;
+mod idle;
+mod ladder;
 pub mod ledger;
-mod lifecycle;
 pub mod probe;
 mod replica;
 mod requests;
 mod router;
+mod scaling;
+mod starts;
 mod storage;
 
-pub use cold_start::{PhasePlan, PhaseTime, StartPhase, StartPlan, Transfer};
+pub use cold_start::{PhasePlan, PhaseTime, StartPlan, Transfer};
 pub use config::FleetConfig;
 pub use ledger::{Activity, Ledger};
 pub use probe::{Origin, Parts, Probe, ReplicaMoved, RequestTrace};
 pub use replica::Stage;
+
+pub use crate::start_phase::StartPhase;
 
 use crate::batching::Step;
 use crate::calendar::Calendar;

@@ -2,10 +2,10 @@
 //!
 //! Probes see; they cannot change anything, so a run with a probe is the run without it.
 
-use super::cold_start::StartPhase;
 use super::replica::Stage;
 use crate::observation::Outcome;
 use crate::request::RequestId;
+use crate::start_phase::StartPhase;
 use crate::time::{Duration, Time};
 
 /// Watches a fleet.

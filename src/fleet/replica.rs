@@ -1,7 +1,7 @@
 //! A replica's life: provisioning, loading, warming, ready, draining, stopped.
 
-use super::cold_start::StartPhase;
 use crate::batching::Executor;
+use crate::start_phase::StartPhase;
 use crate::time::Time;
 use std::collections::VecDeque;
 
@@ -32,6 +32,19 @@ impl Stage {
             Self::Ready => "ready",
             Self::Draining => "draining",
             Self::Stopped => "stopped",
+        }
+    }
+
+    /// The stage that a phase of a start belongs to.
+    pub fn of(phase: StartPhase) -> Self {
+        match phase {
+            StartPhase::GpuWait
+            | StartPhase::Provision
+            | StartPhase::Image
+            | StartPhase::Container
+            | StartPhase::StartEngine => Self::Provisioning,
+            StartPhase::LoadWeights => Self::Loading,
+            StartPhase::Compile | StartPhase::CaptureGraphs | StartPhase::WarmUp => Self::Warming,
         }
     }
 

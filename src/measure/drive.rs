@@ -196,26 +196,22 @@ mod tests {
                 .pending
                 .first()
                 .map(|request| request.due + Duration::from_secs(1.0));
-            match first.filter(|&end| self.answers && end <= until) {
-                Some(end) => {
-                    let request = self.pending.remove(0);
-                    self.now = self.now.max(end);
-                    Some(Observation::new(
-                        request.id,
-                        request.endpoint,
-                        request.due,
-                        request.due,
-                        Some(end),
-                        end,
-                        1,
-                        Outcome::Succeeded,
-                    ))
-                }
-                None => {
-                    self.now = self.now.max(until);
-                    None
-                }
-            }
+            let Some(end) = first.filter(|&end| self.answers && end <= until) else {
+                self.now = self.now.max(until);
+                return None;
+            };
+            let request = self.pending.remove(0);
+            self.now = self.now.max(end);
+            Some(Observation::new(
+                request.id,
+                request.endpoint,
+                request.due,
+                request.due,
+                Some(end),
+                end,
+                1,
+                Outcome::Succeeded,
+            ))
         }
     }
 

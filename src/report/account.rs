@@ -123,6 +123,8 @@ fn add_ledger(sum: &mut Ledger, other: &Ledger) {
         (&mut sum.rejected_queue, other.rejected_queue),
         (&mut sum.rejected_cold, other.rejected_cold),
         (&mut sum.rejected_cannot_fit, other.rejected_cannot_fit),
+        (&mut sum.truncated, other.truncated),
+        (&mut sum.truncated_tokens, other.truncated_tokens),
         (&mut sum.timed_out, other.timed_out),
         (&mut sum.failed, other.failed),
         (&mut sum.in_flight_end, other.in_flight_end),

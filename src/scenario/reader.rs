@@ -533,10 +533,14 @@ impl Reader<'_> {
             self.note(key, quoted(name), defaulted);
             self.reading.understood.borrow_mut().detached()
         } else {
+            let shorthand = match form {
+                Form::Shorthand(value_key) => Some(value_key),
+                Form::Table | Form::Unit => None,
+            };
             self.reading
                 .understood
                 .borrow_mut()
-                .variant(self.table, key, name)
+                .variant(self.table, key, name, shorthand)
         };
         let mut reader = self.inside(&format!("{key}.{name}"), header, picked.payload, id);
         reader.defaulted = defaulted;

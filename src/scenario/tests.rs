@@ -190,7 +190,7 @@ fn understood_marks_defaults() {
     min = 0  # default
     max = 4  # default
     scaling.arrival = { keep_alive = "90s" }
-    service.fixed = { value = "40ms" }  # default
+    service = "40ms"  # default
 
     [deployments."llama-3.1/8b"]
     weights = "16GiB"
@@ -201,7 +201,7 @@ fn understood_marks_defaults() {
 
     [[phases]]
     name = "load"
-    service.fixed = { value = "2s" }
+    service = "2s"
     "#);
 }
 
@@ -235,8 +235,6 @@ fn the_empty_scenario_is_all_defaults() {
 
     [benchmark]
     at = ["Mon 14:00", "Sun 04:00"]  # default
-
-    [deployments]
     "#);
 }
 

@@ -19,9 +19,17 @@ pub(super) type TableId = usize;
 
 #[derive(Clone, Debug)]
 enum Slot {
-    Value { text: String, defaulted: bool },
+    Value {
+        text: String,
+        defaulted: bool,
+    },
     Table(TableId),
-    Variant { name: String, payload: TableId },
+    /// `shorthand` names the value that may stand for the whole.
+    Variant {
+        name: String,
+        payload: TableId,
+        shorthand: Option<&'static str>,
+    },
     List(Vec<TableId>),
 }
 
@@ -50,10 +58,24 @@ impl Understood {
     }
 
     /// Notes which variant was chosen; its own table is returned.
-    pub(super) fn variant(&mut self, table: TableId, key: &str, name: &str) -> TableId {
+    pub(super) fn variant(
+        &mut self,
+        table: TableId,
+        key: &str,
+        name: &str,
+        shorthand: Option<&'static str>,
+    ) -> TableId {
         let payload = self.detached();
         let name = name.to_owned();
-        self.put(table, key, Slot::Variant { name, payload });
+        self.put(
+            table,
+            key,
+            Slot::Variant {
+                name,
+                payload,
+                shorthand,
+            },
+        );
         payload
     }
 
@@ -107,8 +129,7 @@ impl Understood {
                 )
             })
             .partition(|(line, ..)| line.is_some());
-        if !header.is_empty() && (!lines.is_empty() || rest.is_empty() || header.starts_with("[["))
-        {
+        if !header.is_empty() && (!lines.is_empty() || header.starts_with("[[")) {
             let gap = if out.is_empty() { "" } else { "\n" };
             let _ = writeln!(out, "{gap}{header}");
         }
@@ -127,7 +148,7 @@ impl Understood {
             match slot {
                 Slot::Value { .. } => {}
                 Slot::Table(id) => self.write_table(out, *id, &path, &format!("[{path}]"), marks),
-                Slot::Variant { name, payload } => {
+                Slot::Variant { name, payload, .. } => {
                     let path = format!("{path}.{}", self::key(name));
                     self.write_table(out, *payload, &path, &format!("[{path}]"), marks);
                 }
@@ -152,7 +173,13 @@ impl Understood {
                 },
                 values: 1,
             }),
-            Slot::Variant { name, payload } => {
+            Slot::Variant {
+                payload, shorthand, ..
+            } if self.is_only(*payload, *shorthand) => {
+                let (_, value) = &self.tables[*payload][0];
+                self.line(key, value)
+            }
+            Slot::Variant { name, payload, .. } => {
                 let lines = self.tables[*payload]
                     .iter()
                     .map(|(name, slot)| self.line(&self::key(name), slot));
@@ -170,6 +197,14 @@ impl Understood {
                 })
             }
             Slot::Table(_) | Slot::List(_) => None,
+        }
+    }
+
+    /// Whether a variant's table holds nothing but the value that may stand for it.
+    fn is_only(&self, payload: TableId, shorthand: Option<&str>) -> bool {
+        match self.tables[payload].as_slice() {
+            [(name, Slot::Value { .. })] => shorthand == Some(name),
+            _ => false,
         }
     }
 }

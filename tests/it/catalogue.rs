@@ -94,7 +94,7 @@ fn shipped_scenarios_read_back_from_what_check_prints() {
         assert_eq!(code, Some(0), "{name}");
         match scenario::load(name, &printed, &Overrides::default()) {
             Ok((_, understood)) => {
-                assert_eq!(understood.to_plain_toml().trim(), printed.trim(), "{name}")
+                assert_eq!(understood.to_plain_toml().trim(), printed.trim(), "{name}");
             }
             Err(error) => panic!("{name}: {error}"),
         }

@@ -33,6 +33,7 @@ const fn boundary(module: &'static str, may_use: &'static [&'static str]) -> Rul
 const RULES: &[Rule] = &[
     pure("time", &[]),
     pure("request", &["time"]),
+    pure("start_phase", &[]),
     pure("observation", &["time", "request"]),
     pure("target", &["time", "request", "observation"]),
     pure("stats", &["time"]),
@@ -40,13 +41,14 @@ const RULES: &[Rule] = &[
     pure("streams", &[]),
     pure("distribution", &["streams"]),
     pure("batching", &["time"]),
-    pure("catalog", &["time", "batching", "distribution"]),
+    pure("catalog", &["start_phase", "batching"]),
     pure("workload", &["time", "streams", "distribution"]),
     pure("calendar", &["time"]),
     pure(
         "fleet",
         &[
             "time",
+            "start_phase",
             "request",
             "observation",
             "target",

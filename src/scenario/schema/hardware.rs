@@ -9,7 +9,7 @@ use crate::catalog::{Catalog, ColdPhase};
 use crate::distribution::Distribution;
 use crate::experiment::Prediction;
 use crate::fleet::config::Warmth;
-use crate::fleet::{PhasePlan, PhaseTime, StartPhase, StartPlan, Transfer};
+use crate::fleet::{PhasePlan, PhaseTime, StartPlan, Transfer};
 use std::sync::Arc;
 
 /// The `engine` table: what runs on the GPUs.
@@ -238,7 +238,7 @@ impl Modelled {
             weight_bytes: hardware.weight_bytes,
         });
         let phases = start.phases.iter().map(|phase| PhasePlan {
-            phase: phase_of(phase.stage.name()),
+            phase: phase.stage,
             time: phase.load.map_or_else(
                 || PhaseTime::Stated(spread(phase.time)),
                 |load| {
@@ -277,13 +277,6 @@ impl Modelled {
             starts,
         }
     }
-}
-
-fn phase_of(name: &str) -> StartPhase {
-    let found = StartPhase::ALL
-        .into_iter()
-        .find(|phase| phase.name() == name);
-    found.unwrap_or(StartPhase::WarmUp)
 }
 
 /// A catalogue time as a distribution: lognormal, with its stragglers.

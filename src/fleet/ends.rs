@@ -1,0 +1,148 @@
+//! The ends of replicas: draining, stopping, dying; and the account of their time.
+
+use super::ledger::Activity;
+use super::probe::{Probe, ReplicaMoved};
+use super::{Fleet, Stage};
+use crate::target::Target;
+use crate::time::Duration;
+
+impl<P: Probe> Fleet<P> {
+    /// Takes no more requests; stops when the work is done.
+    pub(super) fn drain(&mut self, replica: u32) {
+        let now = self.now();
+        if self.replica(replica).is_idle() {
+            return self.stop(replica);
+        }
+        self.account_replica(replica);
+        self.replica(replica).become_stage(Stage::Draining);
+        self.tell(replica);
+        let deployment = self.replica(replica).deployment;
+        let own = self.deployment(deployment);
+        own.account(now);
+        own.ready -= 1;
+        let queue = std::mem::take(&mut self.replica(replica).queue);
+        self.reroute(queue);
+        if self.replica(replica).executor.is_idle() {
+            self.stop(replica);
+        }
+    }
+
+    /// A replica without work stops by keep-alive or by the autoscaler.
+    pub(super) fn stop(&mut self, replica: u32) {
+        let deployment = self.replica(replica).deployment;
+        self.deployment(deployment).ledger.stops += 1;
+        self.leave_gpu(replica);
+    }
+
+    /// An idle replica loses its GPUs to somebody else.
+    pub(super) fn evict(&mut self, replica: u32) {
+        let deployment = self.replica(replica).deployment;
+        self.deployment(deployment).ledger.evictions += 1;
+        self.leave_gpu(replica);
+    }
+
+    /// A replica without work goes; its weights sink to the next rung of the ladder.
+    fn leave_gpu(&mut self, replica: u32) {
+        let now = self.now();
+        let deployment = self.replica(replica).deployment;
+        let was_ready = self.replica(replica).stage == Stage::Ready;
+        let own = self.deployment(deployment);
+        own.account(now);
+        own.ready -= u32::from(was_ready);
+        self.remove(replica);
+        self.rest_on(deployment, 0);
+    }
+
+    /// The oldest ready replica of a deployment dies.
+    pub(super) fn fail_oldest(&mut self, deployment: u32) {
+        let replicas = &self.deployments[deployment as usize].replicas;
+        let oldest = replicas
+            .iter()
+            .copied()
+            .find(|&replica| self.replicas[replica as usize].stage == Stage::Ready);
+        if let Some(replica) = oldest {
+            self.fail_replica(replica);
+        }
+    }
+
+    /// A replica dies with all it holds; nothing of it stays on the ladder.
+    pub(super) fn fail_replica(&mut self, replica: u32) {
+        let now = self.now();
+        self.account_replica(replica);
+        let deployment = self.replica(replica).deployment;
+        let was_ready = self.replica(replica).stage == Stage::Ready;
+        let own = self.deployment(deployment);
+        own.account(now);
+        own.ready -= u32::from(was_ready);
+        own.ledger.failures += 1;
+        let lost = self.replica(replica).executor.fail();
+        let queue = std::mem::take(&mut self.replica(replica).queue);
+        self.remove(replica);
+        self.lose(lost);
+        self.reroute(queue);
+        self.scale(deployment);
+        self.settle(deployment);
+    }
+
+    /// Takes a replica out of the fleet and gives its GPUs back.
+    pub(super) fn remove(&mut self, replica: u32) {
+        self.account_replica(replica);
+        self.replica(replica).become_stage(Stage::Stopped);
+        self.tell(replica);
+        let (deployment, placement) = (
+            self.replica(replica).deployment,
+            self.replica(replica).placement,
+        );
+        let had_gpus = self.replica(replica).holds_gpus;
+        self.forget(replica);
+        let place = &self.deployments[deployment as usize].config.placements[placement as usize];
+        if let (true, Some(pool)) = (had_gpus, place.pool) {
+            self.pools[pool].give(place.gpus);
+            self.serve_waiting_starts();
+        }
+    }
+
+    /// Frees a replica's place in the arena.
+    pub(super) fn forget(&mut self, replica: u32) {
+        let server = self.replica(replica);
+        server.stage = Stage::Stopped;
+        server.holds_gpus = false;
+        server.generation = server.generation.wrapping_add(1);
+        server.wake_generation = server.wake_generation.wrapping_add(1);
+        let deployment = server.deployment;
+        self.deployment(deployment)
+            .replicas
+            .retain(|&other| other != replica);
+        self.free_replicas.push(replica);
+    }
+
+    /// Books a replica's time since last asked; to be called before anything about it changes.
+    pub(super) fn account_replica(&mut self, replica: u32) {
+        let now = self.now();
+        let server = &mut self.replicas[replica as usize];
+        let span = now.since(server.accounted);
+        server.accounted = now;
+        if span == Duration::ZERO || !server.holds_gpus {
+            return;
+        }
+        let Some(activity) = Activity::of(server.stage, server.outstanding() > 0) else {
+            return;
+        };
+        let own = &mut self.deployments[server.deployment as usize];
+        let place = &own.config.placements[server.placement as usize];
+        own.ledger
+            .book(activity, span, place.gpus, place.usd_per_gpu_hour);
+    }
+
+    pub(super) fn tell(&mut self, replica: u32) {
+        let at = self.now();
+        let server = self.replica(replica);
+        let moved = ReplicaMoved {
+            at,
+            deployment: server.deployment,
+            replica: server.serial,
+            stage: server.stage,
+        };
+        self.probe.replica_moved(&moved);
+    }
+}

@@ -1,0 +1,112 @@
+//! Idle replicas: keep-alive, eviction by other tenants, and what the warm pool keeps.
+
+use super::Fleet;
+use super::config::KeepAlive;
+use super::event::Event;
+use super::probe::Probe;
+use crate::distribution::Distribution;
+use crate::target::Target;
+use crate::time::{Duration, Time};
+
+impl<P: Probe> Fleet<P> {
+    /// A ready replica has nothing to do: its keep-alive counts from now.
+    pub(super) fn became_idle(&mut self, replica: u32) {
+        let now = self.now();
+        let deployment = self.replica(replica).deployment;
+        let own = &mut self.deployments[deployment as usize];
+        let server = &mut self.replicas[replica as usize];
+        server.idle_since = now;
+        server.expires_at = match &own.config.scaling.keep_alive {
+            KeepAlive::For(time) => {
+                now + Duration::from_secs(time.sample(&mut own.draws.keep_alive))
+            }
+            KeepAlive::Infinite => Time::MAX,
+        };
+        let hazard = own.config.losses.eviction_hazard;
+        server.evicted_at = if hazard > 0.0 {
+            let span =
+                Distribution::Exponential { mean: 1.0 / hazard }.sample(&mut own.draws.losses);
+            now + Duration::from_secs(span)
+        } else {
+            Time::MAX
+        };
+        self.arm_idle(replica);
+    }
+
+    /// Keeps one idle event a replica: it is pushed back when it fires early instead of being replaced at each request.
+    fn arm_idle(&mut self, replica: u32) {
+        let server = self.replica(replica);
+        let at = server.expires_at.min(server.evicted_at);
+        if at == Time::MAX || server.idle_event.is_some_and(|pending| pending <= at) {
+            return;
+        }
+        server.idle_event = Some(at);
+        let generation = server.generation;
+        self.schedule(
+            at,
+            Event::Idle {
+                replica,
+                generation,
+            },
+        );
+    }
+
+    /// An idle replica expires or is evicted, if it is still idle.
+    pub(super) fn idle_event(&mut self, replica: u32) {
+        let now = self.now();
+        let server = self.replica(replica);
+        if server.idle_event != Some(now) {
+            // An earlier event took its place.
+            return;
+        }
+        server.idle_event = None;
+        if !server.is_idle() {
+            return;
+        }
+        let (expired, evicted, deployment) = (
+            server.expires_at <= now,
+            server.evicted_at <= now,
+            server.deployment,
+        );
+        if evicted {
+            self.evict(replica);
+            self.scale(deployment);
+        } else if expired && self.may_stop(deployment) {
+            self.stop(replica);
+        } else {
+            if expired {
+                // The warm pool or the load keeps it; it is looked at again when they need fewer.
+                self.replica(replica).expires_at = Time::MAX;
+                self.replica(replica).outstays = true;
+                self.deployment(deployment).keeps_expired = true;
+            }
+            self.arm_idle(replica);
+        }
+    }
+
+    pub(super) fn may_stop(&self, deployment: u32) -> bool {
+        let own = &self.deployments[deployment as usize];
+        own.ready > own.needed()
+    }
+
+    /// Stops replicas whose keep-alive is over and that the warm pool no longer needs, idle longest first.
+    pub(super) fn sweep_expired(&mut self, deployment: u32) {
+        let mut kept: Vec<u32> = self.deployments[deployment as usize].replicas.clone();
+        kept.retain(|&replica| {
+            let server = &self.replicas[replica as usize];
+            server.is_idle() && server.outstays
+        });
+        self.deployment(deployment).keeps_expired = !kept.is_empty();
+        kept.sort_by_key(|&replica| {
+            (
+                self.replicas[replica as usize].idle_since,
+                self.replicas[replica as usize].serial,
+            )
+        });
+        for replica in kept {
+            if self.may_stop(deployment) {
+                self.stop(replica);
+            }
+        }
+    }
+}

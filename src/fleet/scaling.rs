@@ -1,0 +1,143 @@
+//! How many replicas there are: what the rule, the warm pool and the clock want, put into effect.
+
+use super::autoscaler;
+use super::config::Rule;
+use super::event::Event;
+use super::probe::Probe;
+use super::{Fleet, Stage};
+use crate::target::Target;
+use crate::time::Time;
+
+impl<P: Probe> Fleet<P> {
+    /// Starts what the deployment's rule and warm pool want now.
+    pub(super) fn scale(&mut self, deployment: u32) {
+        let own = &self.deployments[deployment as usize];
+        let wanted = own.wanted();
+        let missing = wanted.saturating_sub(own.ready + own.starting);
+        for _ in 0..missing {
+            self.start(deployment);
+        }
+        self.cancel_surplus_starts(deployment);
+    }
+
+    /// Requests have left: stops what their presence alone had kept or started.
+    pub(super) fn settle(&mut self, deployment: u32) {
+        self.cancel_surplus_starts(deployment);
+        if self.deployments[deployment as usize].keeps_expired && self.may_stop(deployment) {
+            self.sweep_expired(deployment);
+        }
+        self.refuse_stranded(deployment);
+    }
+
+    /// Gives up starts that nobody needs, where the scenario says so.
+    pub(super) fn cancel_surplus_starts(&mut self, deployment: u32) {
+        let own = &self.deployments[deployment as usize];
+        if own.config.scaling.cancel_surplus_starts
+            && matches!(own.config.scaling.rule, Rule::Arrival { .. })
+        {
+            let surplus = (own.ready + own.starting).saturating_sub(own.wanted());
+            self.cancel_starts(deployment, surplus);
+        }
+    }
+
+    /// Gives up as many as `surplus` starts, newest first; how many there were.
+    fn cancel_starts(&mut self, deployment: u32, surplus: u32) -> u32 {
+        if surplus == 0 {
+            return 0;
+        }
+        let newest_first = self.deployments[deployment as usize]
+            .replicas
+            .iter()
+            .rev()
+            .copied();
+        let starting: Vec<u32> = newest_first
+            .filter(|&replica| self.replicas[replica as usize].stage.is_starting())
+            .collect();
+        let given_up: Vec<u32> = starting.into_iter().take(surplus as usize).collect();
+        let count = given_up.len() as u32;
+        for replica in given_up {
+            self.cancel_start(replica);
+        }
+        count
+    }
+
+    /// The autoscaler looks.
+    pub(super) fn tick(&mut self, deployment: u32) {
+        let now = self.now();
+        let own = &mut self.deployments[deployment as usize];
+        let demand = own.demand();
+        let (wanted, again) = match (&own.config.scaling.rule, &mut own.windows) {
+            (Rule::Windowed(_), Some(windows)) => (windows.decide(now, demand), windows.tick()),
+            (Rule::Poll { interval, target }, _) => (
+                autoscaler::wanted(demand.in_system, *target, own.config.scaling.buffer),
+                *interval,
+            ),
+            _ => return,
+        };
+        let is_windowed = own.windows.is_some();
+        // Not fewer than the warm pool, nor than the activator wants: averages may forget requests that still wait.
+        let wanted = wanted.max(own.wanted()).min(own.config.scaling.max);
+        let existing = demand.ready + demand.starting;
+        self.schedule(now + again, Event::Tick { deployment });
+        for _ in existing..wanted {
+            self.start(deployment);
+        }
+        // Only the windowed rule takes replicas away; polled ones expire by keep-alive.
+        if is_windowed {
+            self.scale_down(deployment, existing.saturating_sub(wanted));
+            self.refuse_stranded(deployment);
+        }
+    }
+
+    /// Takes `surplus` replicas away: first starts (newest first), then idle ones (idle longest first), then busy ones, which
+    /// finish their work.
+    fn scale_down(&mut self, deployment: u32, surplus: u32) {
+        let left = surplus - self.cancel_starts(deployment, surplus);
+        let mut ready: Vec<u32> = self.deployments[deployment as usize].replicas.clone();
+        ready.retain(|&replica| self.replicas[replica as usize].stage == Stage::Ready);
+        ready.sort_by_key(|&replica| {
+            let server = &self.replicas[replica as usize];
+            (server.outstanding(), server.idle_since, server.serial)
+        });
+        for replica in ready.into_iter().take(left as usize) {
+            self.drain(replica);
+        }
+    }
+
+    pub(super) fn schedule_warm_hours(&mut self, deployment: u32) {
+        let now = self.now();
+        let since_monday = self.phase + now.since(Time::ZERO);
+        let hours = &self.deployments[deployment as usize]
+            .config
+            .scaling
+            .warm_hours;
+        if let Some(span) = autoscaler::until_change(hours, since_monday) {
+            self.schedule(now + span, Event::WarmHours { deployment });
+        }
+    }
+
+    /// The warm pool's size changes by the clock.
+    pub(super) fn warm_hours_change(&mut self, deployment: u32) {
+        let now = self.now();
+        let since_monday = self.phase + now.since(Time::ZERO);
+        let own = self.deployment(deployment);
+        own.account(now);
+        let before = own.floor;
+        own.floor = autoscaler::floor_at(
+            own.config.scaling.min,
+            &own.config.scaling.warm_hours,
+            since_monday,
+        );
+        if own.floor < before {
+            // A rule with ticks decides about its own starts at the next one.
+            if matches!(own.config.scaling.rule, Rule::Arrival { .. } | Rule::Fixed) {
+                let surplus = (own.ready + own.starting).saturating_sub(own.wanted());
+                self.cancel_starts(deployment, surplus);
+            }
+            self.sweep_expired(deployment);
+        }
+        self.scale(deployment);
+        self.refuse_stranded(deployment);
+        self.schedule_warm_hours(deployment);
+    }
+}

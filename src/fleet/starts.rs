@@ -1,0 +1,278 @@
+//! Starts: a replica comes to be, phase by phase, or is given up on the way.
+
+use super::cold_start::{PhaseTime, StartPlan, Transfer};
+use super::event::Event;
+use super::probe::Probe;
+use super::replica::Replica;
+use super::{Fleet, Stage};
+use crate::batching::Executor;
+use crate::distribution::Distribution;
+use crate::start_phase::StartPhase;
+use crate::target::Target;
+use crate::time::{Duration, Time};
+use std::collections::VecDeque;
+
+impl<P: Probe> Fleet<P> {
+    /// Starts a replica from the warmest rung that holds weights.
+    pub(super) fn start(&mut self, deployment: u32) {
+        let now = self.now();
+        let own = self.deployment(deployment);
+        own.account(now);
+        own.account_rungs(now);
+        let rung = own
+            .rungs
+            .iter_mut()
+            .position(super::deployment::RungStock::take)
+            .unwrap_or(own.rungs.len());
+        own.starting += 1;
+        own.started += 1;
+        own.ledger.starts[rung] += 1;
+        own.ledger.peak_replicas = own.ledger.peak_replicas.max(own.ready + own.starting);
+        self.schedule_refill(deployment, rung);
+        let replica = self.new_replica(deployment, Stage::Provisioning);
+        self.replica(replica).rung = rung;
+        self.tell(replica);
+        self.replica(replica)
+            .phases
+            .push((StartPhase::GpuWait, now));
+        if !self.take_gpus(replica) {
+            self.waiting_starts.push_back(replica);
+            self.evict_for(replica);
+        }
+    }
+
+    /// A replica in a free place of the arena.
+    fn new_replica(&mut self, deployment: u32, stage: Stage) -> u32 {
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        let now = self.now();
+        let executor =
+            Executor::new(&self.deployments[deployment as usize].config.placements[0].batching);
+        let fresh = Replica {
+            serial,
+            deployment,
+            generation: 0,
+            stage,
+            placement: 0,
+            rung: 0,
+            holds_gpus: false,
+            next_phase: 0,
+            phases: Vec::new(),
+            ready_at: Time::MAX,
+            executor,
+            queue: VecDeque::new(),
+            wake_at: None,
+            wake_generation: 0,
+            idle_since: now,
+            expires_at: Time::MAX,
+            evicted_at: Time::MAX,
+            outstays: false,
+            idle_event: None,
+            accounted: now,
+        };
+        let place = if let Some(place) = self.free_replicas.pop() {
+            let old = &self.replicas[place as usize];
+            let (generation, wake_generation) = (old.generation, old.wake_generation);
+            self.replicas[place as usize] = Replica {
+                generation,
+                wake_generation,
+                ..fresh
+            };
+            place
+        } else {
+            self.replicas.push(fresh);
+            self.replicas.len() as u32 - 1
+        };
+        self.deployment(deployment).replicas.push(place);
+        place
+    }
+
+    /// Puts a replica that has been ready for long in place, as the run begins.
+    pub(super) fn place_initial(&mut self, deployment: u32) {
+        let replica = self.new_replica(deployment, Stage::Provisioning);
+        if !self.claim(replica) {
+            self.forget(replica);
+            return;
+        }
+        self.deployment(deployment).starting += 1;
+        self.replica(replica).ready_at = Time::ZERO;
+        self.become_ready(replica);
+    }
+
+    /// Takes GPUs from the first placement that has them.
+    fn claim(&mut self, replica: u32) -> bool {
+        let deployment = self.replica(replica).deployment;
+        let placements = &self.deployments[deployment as usize].config.placements;
+        let pools = &mut self.pools;
+        let found = placements
+            .iter()
+            .position(|place| place.pool.is_none_or(|pool| pools[pool].take(place.gpus)));
+        let Some(placement) = found else { return false };
+        let batching = placements[placement].batching.clone();
+        let now = self.now();
+        let server = self.replica(replica);
+        server.placement = placement as u8;
+        server.executor = Executor::new(&batching);
+        server.holds_gpus = true;
+        server.accounted = now;
+        true
+    }
+
+    /// Takes GPUs for a start and begins its phases.
+    pub(super) fn take_gpus(&mut self, replica: u32) -> bool {
+        if !self.claim(replica) {
+            return false;
+        }
+        let (deployment, placement) = (
+            self.replica(replica).deployment,
+            self.replica(replica).placement,
+        );
+        self.deployment(deployment).ledger.starts_by_placement[placement as usize] += 1;
+        self.next_phase(replica);
+        true
+    }
+
+    fn plan(&self, replica: u32) -> &StartPlan {
+        let server = &self.replicas[replica as usize];
+        let config = &self.deployments[server.deployment as usize].config;
+        &config.placements[server.placement as usize].starts[server.rung]
+    }
+
+    /// Begins the next phase of a start, or ends the start.
+    fn next_phase(&mut self, replica: u32) {
+        let index = self.replica(replica).next_phase;
+        let Some(plan) = self.plan(replica).phases.get(index).cloned() else {
+            let now = self.now();
+            self.replica(replica).ready_at = now;
+            return self.become_ready(replica);
+        };
+        let now = self.now();
+        self.replica(replica).next_phase += 1;
+        self.replica(replica).phases.push((plan.phase, now));
+        if self.replica(replica).stage < Stage::of(plan.phase) {
+            self.replica(replica).become_stage(Stage::of(plan.phase));
+            self.tell(replica);
+        }
+        let deployment = self.replica(replica).deployment;
+        let span = match plan.time {
+            PhaseTime::Stated(time) => {
+                Duration::from_secs(time.sample(&mut self.deployment(deployment).draws.starts))
+            }
+            PhaseTime::Transfer(transfer) => match self.begin_transfer(replica, &transfer) {
+                Some(span) => span,
+                None => return,
+            },
+        };
+        let generation = self.replica(replica).generation;
+        self.schedule(
+            now + span,
+            Event::PhaseOver {
+                replica,
+                generation,
+            },
+        );
+    }
+
+    /// Begins to move weights; how long it takes, unless the link decides.
+    fn begin_transfer(&mut self, replica: u32, transfer: &Transfer) -> Option<Duration> {
+        let now = self.now();
+        let deployment = self.replica(replica).deployment;
+        let spread = transfer
+            .spread
+            .sample(&mut self.deployment(deployment).draws.starts);
+        let bytes = transfer.bytes * spread;
+        let Some(link) = transfer.link else {
+            return Some(Duration::from_secs(
+                transfer.first_byte_s + bytes / transfer.cap_bytes_per_s,
+            ));
+        };
+        // The first byte's delay is moved as bytes at the load's own pace: a load alone on the link takes exactly its time.
+        let bytes = bytes
+            + transfer.first_byte_s * transfer.cap_bytes_per_s.min(self.links[link].bytes_per_s());
+        self.links[link].add(now, replica, bytes, transfer.cap_bytes_per_s);
+        self.rearm_link(link as u32);
+        None
+    }
+
+    fn rearm_link(&mut self, link: u32) {
+        let shared = &self.links[link as usize];
+        if let Some(at) = shared.next_finish() {
+            let generation = shared.generation;
+            self.schedule(at.max(self.now()), Event::LoadOver { link, generation });
+        }
+    }
+
+    /// Loads on a link are through.
+    pub(super) fn loads_over(&mut self, link: u32) {
+        let now = self.now();
+        let mut through = Vec::new();
+        while let Some(replica) = self.links[link as usize].take_finished(now) {
+            through.push(replica);
+        }
+        self.rearm_link(link);
+        for replica in through {
+            self.next_phase(replica);
+        }
+    }
+
+    pub(super) fn phase_over(&mut self, replica: u32) {
+        self.next_phase(replica);
+    }
+
+    /// A start is over: the replica serves.
+    fn become_ready(&mut self, replica: u32) {
+        let now = self.now();
+        self.account_replica(replica);
+        self.replica(replica).become_stage(Stage::Ready);
+        self.tell(replica);
+        let deployment = self.replica(replica).deployment;
+        let own = self.deployment(deployment);
+        own.account(now);
+        own.starting -= 1;
+        own.ready += 1;
+        own.ledger.peak_replicas = own.ledger.peak_replicas.max(own.ready + own.starting);
+        let hazard = own.config.losses.failure_hazard;
+        if hazard > 0.0 {
+            let span =
+                Distribution::Exponential { mean: 1.0 / hazard }.sample(&mut own.draws.losses);
+            let generation = self.replica(replica).generation;
+            self.schedule(
+                now + Duration::from_secs(span),
+                Event::Failure {
+                    replica,
+                    generation,
+                },
+            );
+        }
+        self.freed(replica);
+        self.settle(deployment);
+    }
+
+    /// Gives up a start.
+    pub(super) fn cancel_start(&mut self, replica: u32) {
+        let now = self.now();
+        let begun = self.replica(replica).phases.get(1).map(|&(_, begun)| begun);
+        let (deployment, placement) = (
+            self.replica(replica).deployment,
+            self.replica(replica).placement,
+        );
+        let holds_gpus = self.replica(replica).holds_gpus;
+        let opened = self.opened;
+        let own = self.deployment(deployment);
+        own.ledger.cancelled_starts += 1;
+        if let (true, Some(begun)) = (holds_gpus, begun.map(|begun| begun.max(opened))) {
+            let gpus = own.config.placements[placement as usize].gpus;
+            own.ledger.cancelled_gpu_time +=
+                u128::from(now.since(begun).as_nanos()) * u128::from(gpus);
+        }
+        self.waiting_starts.retain(|&other| other != replica);
+        for link in 0..self.links.len() as u32 {
+            self.links[link as usize].remove(now, replica);
+            self.rearm_link(link);
+        }
+        let own = self.deployment(deployment);
+        own.account(now);
+        own.starting -= 1;
+        self.remove(replica);
+    }
+}
