@@ -58,10 +58,14 @@ const DEPLOYMENT: &str = r#"
 /// What one benchmark reports.
 #[derive(Clone, Copy, Debug, Default)]
 struct Figures {
-    ttft_mean_s: f64,
-    ttft_median_s: f64,
-    latency_s: f64,
-    requests_per_s: f64,
+    /// \[s\]
+    ttft_mean: f64,
+    /// \[s\]
+    ttft_median: f64,
+    /// \[s\]
+    latency: f64,
+    /// [1/s]
+    rate: f64,
 }
 
 /// Draws a length until it is positive.
@@ -99,20 +103,20 @@ fn closed_loop(plan: &Plan, users: u32, seed: u64) -> Figures {
     for _ in 0..users {
         send(&mut fleet);
     }
-    let (mut ttfts, mut latency_s) = (Vec::new(), 0.0);
+    let (mut ttfts, mut latency) = (Vec::new(), 0.0);
     while ttfts.len() < REQUESTS as usize {
         let seen = fleet.advance(Time::MAX).expect("every request ends");
         ttfts.push(seen.ttft().expect("every request is answered").as_secs());
-        latency_s += seen.latency().as_secs();
+        latency += seen.latency().as_secs();
         send(&mut fleet);
     }
     ttfts.sort_by(f64::total_cmp);
     let count = f64::from(REQUESTS);
     Figures {
-        ttft_mean_s: ttfts.iter().sum::<f64>() / count,
-        ttft_median_s: ttfts[ttfts.len() / 2],
-        latency_s: latency_s / count,
-        requests_per_s: count / fleet.now().as_secs(),
+        ttft_mean: ttfts.iter().sum::<f64>() / count,
+        ttft_median: ttfts[ttfts.len() / 2],
+        latency: latency / count,
+        rate: count / fleet.now().as_secs(),
     }
 }
 
@@ -121,10 +125,10 @@ fn averaged(plan: &Plan, users: u32) -> Figures {
     let mut mean = Figures::default();
     for seed in 0..REPEATS {
         let one = closed_loop(plan, users, seed);
-        mean.ttft_mean_s += one.ttft_mean_s / REPEATS as f64;
-        mean.ttft_median_s += one.ttft_median_s / REPEATS as f64;
-        mean.latency_s += one.latency_s / REPEATS as f64;
-        mean.requests_per_s += one.requests_per_s / REPEATS as f64;
+        mean.ttft_mean += one.ttft_mean / REPEATS as f64;
+        mean.ttft_median += one.ttft_median / REPEATS as f64;
+        mean.latency += one.latency / REPEATS as f64;
+        mean.rate += one.rate / REPEATS as f64;
     }
     mean
 }
@@ -139,26 +143,26 @@ fn ttft_rises_with_concurrency_as_published() {
     let mut off = Vec::new();
     for (users, ttft_s, latency_s, requests_per_s) in PUBLISHED {
         let model = averaged(&plan, users);
-        let error = model.ttft_mean_s / ttft_s - 1.0;
+        let error = model.ttft_mean / ttft_s - 1.0;
         let share = |latency_s: f64, rate: f64| latency_s * rate / f64::from(users);
         let shares = [
             share(latency_s, requests_per_s),
-            share(model.latency_s, model.requests_per_s),
+            share(model.latency, model.rate),
         ];
         let _ = writeln!(
             table,
             "{users:5} {ttft_s:15.2} {:5.2} {:+5.0}% {:7.2} | {latency_s:17.2} {:6.2} | {:19.2} {:6.2}",
-            model.ttft_mean_s,
+            model.ttft_mean,
             error * 100.0,
-            model.ttft_median_s,
-            model.latency_s,
+            model.ttft_median,
+            model.latency,
             shares[0],
             shares[1],
         );
         if error.abs() > 0.35 {
             off.push(users);
         }
-        if (latency_s / model.latency_s).ln().abs() > 0.3 || (shares[0] - shares[1]).abs() > 0.06 {
+        if (latency_s / model.latency).ln().abs() > 0.3 || (shares[0] - shares[1]).abs() > 0.06 {
             off.push(users);
         }
     }

@@ -1,6 +1,7 @@
 //! Hardware, batches, shared links and stocks of GPUs, from a scenario's text to traces and accounts.
 
 use crate::support::{bench, fleet, plan, problems, simulate};
+use std::fmt::Write as _;
 use thermocline::experiment::RunResult;
 use thermocline::fleet::config::Warmth;
 use thermocline::fleet::{Origin, RequestTrace, StartPhase};
@@ -499,7 +500,8 @@ fn formats_decide_the_load_and_the_memory_left() {
 fn six_models(fallback: &str) -> String {
     let mut text = once() + "[providers.p.gpus]\nfirst = 4\nsecond = 2\n";
     for model in 0..6 {
-        text += &format!(
+        let _ = write!(
+            text,
             r#"
             [providers.p.deployments.m{model}]
             gpu = "first"
@@ -562,7 +564,8 @@ fn evicting(horizon: &str, stock: u32, deployments: &[(&str, &str)]) -> String {
     let mut text = unmeasured(horizon)
         + &format!("[providers.p]\nevict_idle = true\ngpus = {{ card = {stock} }}\n");
     for (name, own) in deployments {
-        text += &format!(
+        let _ = write!(
+            text,
             r#"
             [providers.p.deployments.{name}]
             gpu = "card"
@@ -689,7 +692,7 @@ fn two_requests_load_a_model_once() {
 // --- cold starts -------------------------------------------------------------------------------------------------------------
 
 /// Overlays that take the spread out of every phase that these starts use.
-const NO_SPREAD: &str = r#"
+const NO_SPREAD: &str = r"
     [catalog.cold_phase]
     allocate-warm-pool = { log_sd = 0, tail_prob = 0 }
     image-lazy-or-cached = { log_sd = 0 }
@@ -702,14 +705,15 @@ const NO_SPREAD: &str = r#"
     [catalog.storage]
     object-store-streamer = { log_sd = 0 }
     nvme-default-loader = { log_sd = 0 }
-"#;
+";
 
 /// Each rung of the ladder takes the time that the catalogue predicts for it, phase by phase.
 #[test]
 fn a_start_takes_what_is_predicted_for_its_warmth() {
     let mut text = once() + NO_SPREAD;
     for rung in ["host_ram", "local_disk", "remote"] {
-        text += &format!(
+        let _ = write!(
+            text,
             r#"
             [providers.p.deployments.{rung}]
             gpu = "h100-sxm"
