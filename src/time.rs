@@ -76,7 +76,10 @@ impl Duration {
     /// If `seconds` is not a number.
     pub fn from_secs(seconds: f64) -> Self {
         assert!(!seconds.is_nan(), "a span of NaN seconds");
-        Self((seconds * NANOS as f64).round() as u64)
+        // What `round` gives, without a call: truncation and the difference are exact, and conversions saturate.
+        let nanos = seconds * NANOS as f64;
+        let whole = nanos as u64;
+        Self(whole.saturating_add(u64::from(nanos - whole as f64 >= 0.5)))
     }
 
     /// Nanoseconds in the span.
@@ -168,6 +171,28 @@ mod tests {
         assert_eq!(Duration::from_secs(1.000_000_000_4).as_nanos(), NANOS);
         assert_eq!(Duration::from_secs(-1.0), Duration::ZERO);
         assert_eq!(Duration::from_secs(f64::INFINITY), Duration::MAX);
+    }
+
+    #[test]
+    fn rounding_is_that_of_the_standard_library() {
+        let around = |nanos: f64| [nanos.next_down(), nanos, nanos.next_up()];
+        let nanos = [
+            0.0,
+            0.5,
+            1.0,
+            1.5,
+            2.5,
+            1e9 + 0.5,
+            4e15 + 0.5,
+            9e15,
+            1.8e19,
+            2e19,
+        ];
+        for nanos in nanos.into_iter().flat_map(around) {
+            let seconds = nanos / NANOS as f64;
+            let expected = (seconds * NANOS as f64).round() as u64;
+            assert_eq!(Duration::from_secs(seconds).as_nanos(), expected, "{nanos}");
+        }
     }
 
     #[test]
