@@ -177,6 +177,7 @@ impl Executor {
 
     /// Whether `job` would start at the next boundary if handed over now. Always true of an idle replica, and of
     /// a job that can never fit, so that it is dropped instead of waiting for ever. A job pushed without room is not lost: it waits at the replica.
+    #[inline]
     pub fn has_room(&self, job: &Job) -> bool {
         match self {
             Self::Slots(slots) => slots.has_room(),
@@ -195,6 +196,7 @@ impl Executor {
     }
 
     /// When `run` must be called next; `None` when there is nothing to do. May move with every call.
+    #[inline]
     pub fn wake_at(&self) -> Option<Time> {
         match self {
             Self::Slots(slots) => slots.wake_at(),
@@ -233,6 +235,7 @@ impl Executor {
     }
 
     /// Number of jobs held, waiting or running; not those cancelled.
+    #[inline]
     pub fn outstanding(&self) -> usize {
         match self {
             Self::Slots(slots) => slots.outstanding(),

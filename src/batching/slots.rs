@@ -40,6 +40,7 @@ impl Slots {
         }
     }
 
+    #[inline]
     pub(super) fn has_room(&self) -> bool {
         self.running.len() < self.places
     }
@@ -52,6 +53,7 @@ impl Slots {
         }
     }
 
+    #[inline]
     pub(super) fn wake_at(&self) -> Option<Time> {
         self.running.peek().map(|Reverse(next)| next.end)
     }
@@ -92,6 +94,7 @@ impl Slots {
         keys
     }
 
+    #[inline]
     pub(super) fn outstanding(&self) -> usize {
         self.running.len() + self.waiting.len()
     }

@@ -117,6 +117,7 @@ impl Replica {
     }
 
     /// Requests it holds, waiting or running.
+    #[inline]
     pub(super) fn outstanding(&self) -> usize {
         self.executor.outstanding() + self.queue.len()
     }

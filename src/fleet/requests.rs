@@ -266,7 +266,6 @@ impl<P: Probe> Fleet<P> {
         let own = &self.deployments[deployment as usize];
         if own.config.router == Router::SharedQueue || own.ready == 0 {
             self.hold(request);
-            self.pull(deployment);
             return;
         }
         let replica = self.choose_queue(deployment);
@@ -284,20 +283,18 @@ impl<P: Probe> Fleet<P> {
         self.feed(replica);
     }
 
-    /// Puts a request into the hold queue, if the queue takes it. One that can be served at once passes through.
+    /// Gives a request to a free replica, or puts it into the hold queue, if the queue takes it.
     fn hold(&mut self, request: u32) {
         let (deployment, priority) = (
             self.record(request).deployment,
             self.record(request).job.priority,
         );
-        let passes = self.deployments[deployment as usize].held.is_empty()
-            && self.choose_free(deployment, request).is_some();
+        let is_first = self.deployments[deployment as usize].held.is_empty();
+        if is_first && let Some(replica) = self.choose_free(deployment, request) {
+            return self.admit(replica, request);
+        }
         let own = self.deployment(deployment);
-        let limit = if passes {
-            u32::MAX
-        } else {
-            own.config.admission.queue_limit
-        };
+        let limit = own.config.admission.queue_limit;
         match own.held.offer(request, priority, limit) {
             Admitted::Held => {}
             Admitted::Displaced(other) => {
@@ -307,8 +304,9 @@ impl<P: Probe> Fleet<P> {
             Admitted::Refused => return self.refuse(request, Refusal::Queue),
         }
         self.record(request).place = Place::Held;
-        if !passes {
-            self.start_queue_timer(request);
+        self.start_queue_timer(request);
+        if !is_first {
+            self.pull(deployment);
         }
     }
 
