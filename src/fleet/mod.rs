@@ -28,6 +28,7 @@ mod idle;
 mod ladder;
 pub mod ledger;
 pub mod probe;
+mod record;
 mod replica;
 mod requests;
 mod router;
@@ -54,8 +55,8 @@ use config::Rule;
 use deployment::Deployment;
 use event::Event;
 use gpu_pool::Pool;
+use record::Record;
 use replica::Replica;
-use requests::Record;
 use std::collections::VecDeque;
 use storage::Link;
 

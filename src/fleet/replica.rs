@@ -1,8 +1,9 @@
 //! A replica's life: provisioning, loading, warming, ready, draining, stopped.
 
+use super::probe::Parts;
 use crate::batching::Executor;
 use crate::start_phase::StartPhase;
-use crate::time::Time;
+use crate::time::{Duration, Time};
 use std::collections::VecDeque;
 
 /// A stage of a replica's life.
@@ -125,5 +126,23 @@ impl Replica {
     /// Whether it is ready and has nothing to do.
     pub(super) fn is_idle(&self) -> bool {
         self.stage == Stage::Ready && self.outstanding() == 0
+    }
+
+    /// Books the time between `from` and `to` that a replica's start took, phase by phase; the sum.
+    pub(super) fn book_start(&self, from: Time, to: Time, parts: &mut Parts) -> Duration {
+        let mut sum = Duration::ZERO;
+        if self.ready_at <= from {
+            return sum;
+        }
+        for (index, &(phase, begun)) in self.phases.iter().enumerate() {
+            let over = self
+                .phases
+                .get(index + 1)
+                .map_or(self.ready_at, |&(_, next)| next);
+            let span = over.min(to).saturating_since(begun.max(from));
+            parts.start[phase as usize] += span;
+            sum += span;
+        }
+        sum
     }
 }

@@ -4,58 +4,13 @@ use super::admission::Admitted;
 use super::config::{OverContext, Router};
 use super::event::Event;
 use super::probe::{Origin, Parts, Probe, RequestTrace};
+use super::record::{Place, Record};
 use super::{Fleet, Stage};
 use crate::batching::{self, Executor, Job, Step};
-use crate::observation::{Observation, Outcome};
-use crate::request::{EndpointId, Request, RequestId};
+use crate::observation::Outcome;
+use crate::request::Request;
 use crate::target::Target;
 use crate::time::{Duration, Time};
-
-/// A request in the fleet.
-#[derive(Debug)]
-pub(super) struct Record {
-    /// Voids its events when the place is used again.
-    generation: u32,
-    origin: Origin,
-    deployment: u32,
-    wakes: bool,
-    due: Time,
-    sent: Time,
-    arrived: Time,
-    /// The way to the client.
-    downlink: Duration,
-    /// When the client gives up, without a first token.
-    deadline: Time,
-    pub(super) job: Job,
-    place: Place,
-    /// Serial number of the next replica to be born when it arrived.
-    unborn: u32,
-    /// Starts so far when it arrived, and whether one was under way.
-    starts_before: u64,
-    start_under_way: bool,
-    admitted: Time,
-    joined: Option<Time>,
-    first_token: Option<Time>,
-    cold: bool,
-    served_by: Option<(u32, u8)>,
-    parts: Parts,
-    observation: Option<Observation>,
-}
-
-/// Where a request is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// On its way to the fleet.
-    Underway,
-    /// In the deployment's hold queue.
-    Held,
-    /// In this replica's own queue.
-    Queued(u32),
-    /// With this replica's executor.
-    Running(u32),
-    /// Over; a benchmark's client has yet to learn how.
-    Ended,
-}
 
 impl<P: Probe> Fleet<P> {
     fn record(&mut self, request: u32) -> &mut Record {
@@ -370,7 +325,7 @@ impl<P: Probe> Fleet<P> {
         let record = &self.records[request as usize];
         let server = &self.replicas[replica as usize];
         let mut parts = record.parts;
-        let waited_for = overlap(server, record.arrived, now, &mut parts);
+        let waited_for = server.book_start(record.arrived, now, &mut parts);
         parts.queue += now.since(record.arrived).saturating_sub(waited_for);
         let cold = server.ready_at > record.arrived || server.serial >= record.unborn;
         let served_by = Some((server.serial, server.placement));
@@ -686,104 +641,6 @@ enum Refusal {
     QueueTimeout,
     Cold,
     CannotFit,
-}
-
-impl Record {
-    fn fresh(origin: Origin, deployment: u32, wakes: bool, now: Time, job: Job) -> Self {
-        Self {
-            generation: 0,
-            origin,
-            deployment,
-            wakes,
-            due: now,
-            sent: now,
-            arrived: now,
-            downlink: Duration::ZERO,
-            deadline: Time::MAX,
-            job,
-            place: Place::Underway,
-            unborn: u32::MAX,
-            starts_before: 0,
-            start_under_way: false,
-            admitted: now,
-            joined: None,
-            first_token: None,
-            cold: false,
-            served_by: None,
-            parts: Parts::default(),
-            observation: None,
-        }
-    }
-
-    /// Whether news that leaves the fleet at `at` reaches the client before it gives up.
-    fn is_heard(&self, at: Time) -> bool {
-        at + self.downlink <= self.deadline
-    }
-
-    /// The story of the request, over on the fleet's side at `at`.
-    fn trace(&self, at: Time, outcome: Outcome) -> RequestTrace {
-        // A token that has not left the replica when the request ends never reaches the client.
-        let first_token = self
-            .first_token
-            .filter(|&first| first <= at)
-            .map(|first| first + self.downlink);
-        let gave_up = outcome == Outcome::TimedOut;
-        RequestTrace {
-            origin: self.origin,
-            deployment: self.deployment,
-            sent: self.sent,
-            arrived: self.arrived,
-            first_token: first_token.filter(|_| !gave_up),
-            end: if gave_up {
-                self.deadline
-            } else {
-                at + self.downlink
-            },
-            outcome,
-            cold: self.cold,
-            replica: self.served_by.map(|(serial, _)| serial),
-            placement: self.served_by.map(|(_, placement)| placement),
-            prompt_tokens: self.job.prompt_tokens,
-            output_tokens: self.job.output_tokens,
-            parts: self.parts,
-        }
-    }
-
-    fn observe(&self, id: RequestId, trace: &RequestTrace) -> Observation {
-        let tokens = if trace.outcome == Outcome::Succeeded {
-            trace.output_tokens
-        } else {
-            0
-        };
-        Observation::new(
-            id,
-            EndpointId(self.deployment),
-            self.due,
-            self.sent,
-            trace.first_token,
-            trace.end,
-            tokens,
-            trace.outcome,
-        )
-    }
-}
-
-/// Books the time between `from` and `to` that a replica's start took, phase by phase; the sum.
-fn overlap(replica: &super::replica::Replica, from: Time, to: Time, parts: &mut Parts) -> Duration {
-    let mut sum = Duration::ZERO;
-    if replica.ready_at <= from {
-        return sum;
-    }
-    for (index, &(phase, begun)) in replica.phases.iter().enumerate() {
-        let over = replica
-            .phases
-            .get(index + 1)
-            .map_or(replica.ready_at, |&(_, next)| next);
-        let span = over.min(to).saturating_since(begun.max(from));
-        parts.start[phase as usize] += span;
-        sum += span;
-    }
-    sum
 }
 
 /// A drawn length as a whole number of tokens, at least one.

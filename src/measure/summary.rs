@@ -164,6 +164,11 @@ impl Summary {
             warnings.extend(warnings_of(sample, self.method));
         }
         if let Some(cold) = &self.cold {
+            let mostly = cold.requests * 2 > self.requests;
+            warnings.extend(mostly.then_some(Warning::MostlyCold {
+                cold: cold.requests,
+                requests: self.requests,
+            }));
             let few = cold.requests < COLD_NEEDED && self.succeeded > 1;
             warnings.extend(few.then_some(Warning::FewColdRequests {
                 cold: cold.requests,
@@ -324,6 +329,13 @@ pub enum Warning {
         /// All requests.
         requests: usize,
     },
+    /// More requests met a cold start than not.
+    MostlyCold {
+        /// Requests that met one.
+        cold: usize,
+        /// All requests.
+        requests: usize,
+    },
     /// There is a single success.
     OneRequest,
     /// No TTFT is above zero.
@@ -400,6 +412,11 @@ impl fmt::Display for Warning {
                 f,
                 "mean above p95: a few slow requests carry it ({slow} of {requests}), so it falls as requests are added \
                  while their number stays the same"
+            ),
+            Self::MostlyCold { cold, requests } => write!(
+                f,
+                "{cold} of {requests} requests met a cold start: a low CV then says that all are slow alike, not that the \
+                 model is well supported"
             ),
             Self::FewColdRequests { cold: 0 } => f.write_str(
                 "no request met a cold start: the CV describes warm requests only, and a single cold one would change it; \
@@ -611,6 +628,23 @@ mod tests {
             summary
                 .warnings
                 .contains(&Warning::FewColdRequests { cold: 4 })
+        );
+    }
+
+    #[test]
+    fn a_low_cv_of_cold_requests_is_no_praise() {
+        let summary = linear(&flagged(1, 74, 52.0));
+        assert!(ttft(&summary).cv_percent.expect("75 requests") < 40.0);
+        let mostly = Warning::MostlyCold {
+            cold: 74,
+            requests: 75,
+        };
+        assert!(summary.warnings.contains(&mostly), "{:?}", summary.warnings);
+        assert!(
+            !linear(&flagged(38, 37, 52.0))
+                .warnings
+                .iter()
+                .any(|one| matches!(one, Warning::MostlyCold { .. }))
         );
     }
 

@@ -1,0 +1,133 @@
+//! A request in the fleet, from the client's sending to its learning the end.
+
+use super::probe::{Origin, Parts, RequestTrace};
+use crate::batching::Job;
+use crate::observation::{Observation, Outcome};
+use crate::request::{EndpointId, RequestId};
+use crate::time::{Duration, Time};
+
+/// A request in the fleet.
+#[derive(Debug)]
+pub(super) struct Record {
+    /// Voids its events when the place is used again.
+    pub(super) generation: u32,
+    pub(super) origin: Origin,
+    pub(super) deployment: u32,
+    pub(super) wakes: bool,
+    pub(super) due: Time,
+    pub(super) sent: Time,
+    pub(super) arrived: Time,
+    /// The way to the client.
+    pub(super) downlink: Duration,
+    /// When the client gives up, without a first token.
+    pub(super) deadline: Time,
+    pub(super) job: Job,
+    pub(super) place: Place,
+    /// Serial number of the next replica to be born when it arrived.
+    pub(super) unborn: u32,
+    /// Starts so far when it arrived, and whether one was under way.
+    pub(super) starts_before: u64,
+    pub(super) start_under_way: bool,
+    pub(super) admitted: Time,
+    pub(super) joined: Option<Time>,
+    pub(super) first_token: Option<Time>,
+    pub(super) cold: bool,
+    pub(super) served_by: Option<(u32, u8)>,
+    pub(super) parts: Parts,
+    pub(super) observation: Option<Observation>,
+}
+
+/// Where a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// On its way to the fleet.
+    Underway,
+    /// In the deployment's hold queue.
+    Held,
+    /// In this replica's own queue.
+    Queued(u32),
+    /// With this replica's executor.
+    Running(u32),
+    /// Over; a benchmark's client has yet to learn how.
+    Ended,
+}
+
+impl Record {
+    pub(super) fn fresh(origin: Origin, deployment: u32, wakes: bool, now: Time, job: Job) -> Self {
+        Self {
+            generation: 0,
+            origin,
+            deployment,
+            wakes,
+            due: now,
+            sent: now,
+            arrived: now,
+            downlink: Duration::ZERO,
+            deadline: Time::MAX,
+            job,
+            place: Place::Underway,
+            unborn: u32::MAX,
+            starts_before: 0,
+            start_under_way: false,
+            admitted: now,
+            joined: None,
+            first_token: None,
+            cold: false,
+            served_by: None,
+            parts: Parts::default(),
+            observation: None,
+        }
+    }
+
+    /// Whether news that leaves the fleet at `at` reaches the client before it gives up.
+    pub(super) fn is_heard(&self, at: Time) -> bool {
+        at + self.downlink <= self.deadline
+    }
+
+    /// The story of the request, over on the fleet's side at `at`.
+    pub(super) fn trace(&self, at: Time, outcome: Outcome) -> RequestTrace {
+        // A token that has not left the replica when the request ends never reaches the client.
+        let first_token = self
+            .first_token
+            .filter(|&first| first <= at)
+            .map(|first| first + self.downlink);
+        let gave_up = outcome == Outcome::TimedOut;
+        RequestTrace {
+            origin: self.origin,
+            deployment: self.deployment,
+            sent: self.sent,
+            arrived: self.arrived,
+            first_token: first_token.filter(|_| !gave_up),
+            end: if gave_up {
+                self.deadline
+            } else {
+                at + self.downlink
+            },
+            outcome,
+            cold: self.cold,
+            replica: self.served_by.map(|(serial, _)| serial),
+            placement: self.served_by.map(|(_, placement)| placement),
+            prompt_tokens: self.job.prompt_tokens,
+            output_tokens: self.job.output_tokens,
+            parts: self.parts,
+        }
+    }
+
+    pub(super) fn observe(&self, id: RequestId, trace: &RequestTrace) -> Observation {
+        let tokens = if trace.outcome == Outcome::Succeeded {
+            trace.output_tokens
+        } else {
+            0
+        };
+        Observation::new(
+            id,
+            EndpointId(self.deployment),
+            self.due,
+            self.sent,
+            trace.first_token,
+            trace.end,
+            tokens,
+            trace.outcome,
+        )
+    }
+}
