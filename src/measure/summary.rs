@@ -164,7 +164,11 @@ impl Summary {
             warnings.extend(warnings_of(sample, self.method));
         }
         if let Some(cold) = &self.cold {
-            let mostly = cold.requests * 2 > self.requests;
+            // Only a CV that looks good misleads.
+            let looks_good = self
+                .spread_percent(CvDefinition::StdOverMean)
+                .is_some_and(|cv| cv <= 100.0);
+            let mostly = looks_good && cold.requests * 2 > self.requests;
             warnings.extend(mostly.then_some(Warning::MostlyCold {
                 cold: cold.requests,
                 requests: self.requests,
