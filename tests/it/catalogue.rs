@@ -144,3 +144,21 @@ fn predicted_terms_of_a_scenarios_deployments_are_listed() {
         assert!(printed.contains(part), "{part} in\n{printed}");
     }
 }
+
+#[test]
+fn a_phase_that_the_scenario_states_is_listed_as_stated() {
+    let plan = plan(
+        "[providers.p.deployments.\"qwen3-8b\"]\ngpu = \"h100-sxm\"\nengine = {}\ncold_start.compile = \"3s\"\n",
+    );
+    let (_, start) = &plan.providers[0].predictions[0][0].starts[0];
+    let compile: Vec<_> = start
+        .phases
+        .iter()
+        .filter(|phase| phase.stage.name() == "compile")
+        .collect();
+    assert_eq!(compile.len(), 1);
+    assert_eq!(
+        (compile[0].time.median_s, compile[0].source.as_str()),
+        (3.0, "scenario")
+    );
+}

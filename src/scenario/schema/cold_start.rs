@@ -4,6 +4,7 @@ use super::super::{Kind, Reader, Variant};
 use super::hardware::{phase_entry, unknown};
 use super::provider::Context;
 use super::values::{DISTRIBUTIONS, distribution_form, seconds};
+use crate::catalog::start::{self, ColdStart, Phase};
 use crate::distribution::Distribution;
 use crate::fleet::config::Warmth;
 use crate::fleet::{PhasePlan, PhaseTime, StartPhase, StartPlan, Transfer};
@@ -97,6 +98,41 @@ impl Recipe {
         phases.retain(|phase| phase.time != PhaseTime::Stated(Distribution::Constant(0.0)));
         phases.sort_by_key(|phase| phase.phase);
         StartPlan { phases }
+    }
+
+    /// The same over what the catalogue predicts, for listing.
+    pub(super) fn over_prediction(&self, predicted: ColdStart) -> ColdStart {
+        let mut phases = predicted.phases;
+        for stated in &self.stated {
+            phases.retain(|phase| phase.stage != stated.phase);
+            phases.push(listed(stated));
+        }
+        phases.sort_by_key(|phase| phase.stage);
+        ColdStart { phases }
+    }
+}
+
+/// A stated phase as the catalogue lists its own.
+fn listed(stated: &PhasePlan) -> Phase {
+    let (seconds, formula) = match &stated.time {
+        PhaseTime::Stated(time) => (time.mean(), "mean"),
+        PhaseTime::Transfer(transfer) => {
+            let moving = transfer.bytes / transfer.cap_bytes_per_s;
+            (transfer.first_byte_s + moving, "alone on its link")
+        }
+    };
+    Phase {
+        stage: stated.phase,
+        what: "stated".to_owned(),
+        time: start::PhaseTime {
+            median_s: seconds,
+            log_sd: 0.0,
+            tail_probability: 0.0,
+            tail_factor: 1.0,
+        },
+        load: None,
+        formula: formula.to_owned(),
+        source: "scenario".to_owned(),
     }
 }
 

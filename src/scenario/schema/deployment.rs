@@ -172,7 +172,7 @@ impl Builder<'_> {
         for (warmth, recipe) in recipes {
             let (plan, start) = modelled.start(self.context.catalog, recipe, warmth);
             plans.push(recipe.over(plan));
-            predicted.push((warmth, start));
+            predicted.push((warmth, recipe.over_prediction(start)));
         }
         self.predictions
             .push(modelled.prediction(placement, predicted));
