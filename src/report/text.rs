@@ -87,7 +87,19 @@ fn sent(plan: &Plan) -> String {
         }
         GapPlan::At(_) => "at stated times".to_owned(),
     };
-    let requests = number::counted(benchmark.requests.into(), "request");
+    let mut counts: Vec<u32> = plan
+        .sessions
+        .iter()
+        .map(|session| session.requests)
+        .collect();
+    counts.dedup();
+    let requests = match counts.as_slice() {
+        [one] => number::counted((*one).into(), "request"),
+        several => {
+            let several: Vec<String> = several.iter().map(u32::to_string).collect();
+            format!("{} requests", several.join(" or "))
+        }
+    };
     let discarded = match benchmark.discard {
         0 => String::new(),
         discard => format!(" after {discard} thrown away"),
