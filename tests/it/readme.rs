@@ -74,3 +74,39 @@ fn the_picture_is_what_the_lesson_prints() {
         "the README's picture is out of date; the lesson prints:\n{printed}"
     );
 }
+
+#[test]
+fn the_table_of_published_rows_is_that_of_the_shipped_runs() {
+    let text = readme();
+    for (scenario, model) in [
+        ("deepseek-v4-pro", "DeepSeek V4 Pro"),
+        ("kimi-k2.6", "Kimi K2.6"),
+    ] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("results")
+            .join(scenario)
+            .join("summary.json");
+        let summary = std::fs::read_to_string(path).expect("the run is in the repository");
+        let summary: serde_json::Value = serde_json::from_str(&summary).expect("strict JSON");
+        let rows = summary["published"].as_array().expect("published rows");
+        assert_eq!(
+            (rows.len(), summary["replications"].as_u64()),
+            (3, Some(200))
+        );
+        for row in rows {
+            let number = |key: &str| row[key].as_f64().expect("a number");
+            let expected = format!(
+                "| {model}, {} | {:.2} | {:.2} | {:.2} | {:.2} | {:.0} | {:.0} | {:.0} |",
+                row["provider"].as_str().expect("a name"),
+                number("published_ttft_median_s"),
+                number("simulated_ttft_median_s"),
+                number("published_ttft_p95_s"),
+                number("simulated_ttft_p95_s"),
+                number("published_cv_percent"),
+                number("simulated_std_over_median_percent"),
+                number("simulated_cv_percent"),
+            );
+            assert!(text.contains(&expected), "the README lacks\n{expected}");
+        }
+    }
+}
