@@ -6,6 +6,13 @@ use super::{Fleet, Stage};
 use crate::target::Target;
 use crate::time::Duration;
 
+/// A replica at an instant: its place in the arena may be another's by the time it is used.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lease {
+    pub(super) replica: u32,
+    generation: u32,
+}
+
 impl<P: Probe> Fleet<P> {
     /// Takes no more requests; stops when the work is done.
     pub(super) fn drain(&mut self, replica: u32) {
@@ -100,6 +107,20 @@ impl<P: Probe> Fleet<P> {
             self.pools[pool].give(place.gpus);
             self.serve_waiting_starts();
         }
+    }
+
+    /// These replicas as they are now, for a loop whose steps may end some of them.
+    pub(super) fn leases(&self, replicas: Vec<u32>) -> Vec<Lease> {
+        let lease = |replica| Lease {
+            replica,
+            generation: self.replicas[replica as usize].generation,
+        };
+        replicas.into_iter().map(lease).collect()
+    }
+
+    /// Whether the place still holds the replica that was leased.
+    pub(super) fn holds(&self, lease: Lease) -> bool {
+        self.replicas[lease.replica as usize].generation == lease.generation
     }
 
     /// Frees a replica's place in the arena.

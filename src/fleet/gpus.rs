@@ -81,10 +81,10 @@ impl<P: Probe> Fleet<P> {
         if freed < short {
             return;
         }
-        for other in chosen {
+        for lease in self.leases(chosen) {
             // An earlier victim's GPUs may already have served another start of its own model.
-            if self.may_be_evicted(other, deployment, pool) {
-                self.evict(other);
+            if self.holds(lease) && self.may_be_evicted(lease.replica, deployment, pool) {
+                self.evict(lease.replica);
             }
         }
     }

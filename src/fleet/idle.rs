@@ -92,10 +92,7 @@ impl<P: Probe> Fleet<P> {
     /// Stops replicas whose keep-alive is over and that the warm pool no longer needs, idle longest first.
     pub(super) fn sweep_expired(&mut self, deployment: u32) {
         let mut kept: Vec<u32> = self.deployments[deployment as usize].replicas.clone();
-        kept.retain(|&replica| {
-            let server = &self.replicas[replica as usize];
-            server.is_idle() && server.outstays
-        });
+        kept.retain(|&replica| self.outstays(replica));
         self.deployment(deployment).keeps_expired = !kept.is_empty();
         kept.sort_by_key(|&replica| {
             (
@@ -103,10 +100,17 @@ impl<P: Probe> Fleet<P> {
                 self.replicas[replica as usize].serial,
             )
         });
-        for replica in kept {
-            if self.may_stop(deployment) {
-                self.stop(replica);
+        for lease in self.leases(kept) {
+            // Stopping one may have stopped another: its GPUs start a replica, whose requests end, and so on.
+            if self.holds(lease) && self.outstays(lease.replica) && self.may_stop(deployment) {
+                self.stop(lease.replica);
             }
         }
+    }
+
+    /// Whether a replica is idle and past its keep-alive.
+    fn outstays(&self, replica: u32) -> bool {
+        let server = &self.replicas[replica as usize];
+        server.is_idle() && server.outstays
     }
 }

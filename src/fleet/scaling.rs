@@ -55,8 +55,10 @@ impl<P: Probe> Fleet<P> {
             .collect();
         let given_up: Vec<u32> = starting.into_iter().take(surplus as usize).collect();
         let count = given_up.len() as u32;
-        for replica in given_up {
-            self.cancel_start(replica);
+        for lease in self.leases(given_up) {
+            if self.holds(lease) && self.replica(lease.replica).stage.is_starting() {
+                self.cancel_start(lease.replica);
+            }
         }
         count
     }
@@ -99,8 +101,11 @@ impl<P: Probe> Fleet<P> {
             let server = &self.replicas[replica as usize];
             (server.outstanding(), server.idle_since, server.serial)
         });
-        for replica in ready.into_iter().take(left as usize) {
-            self.drain(replica);
+        ready.truncate(left as usize);
+        for lease in self.leases(ready) {
+            if self.holds(lease) && self.replica(lease.replica).stage == Stage::Ready {
+                self.drain(lease.replica);
+            }
         }
     }
 

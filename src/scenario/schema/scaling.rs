@@ -4,7 +4,7 @@ use super::super::{Kind, Reader, Variant};
 use super::hardware::unknown;
 use super::values::{count, count_or_unlimited, keep_alive};
 use crate::catalog::{Catalog, Policy};
-use crate::fleet::config::{Metric, Rule, Scaling, WarmHours, Windowed};
+use crate::fleet::config::{KeepAlive, Metric, Rule, Scaling, WarmHours, Windowed};
 use crate::time::Duration;
 
 /// Defaults, in scenario notation: the product's own, or those of a known platform.
@@ -152,16 +152,18 @@ pub(super) fn read(mut reader: Reader<'_>, target: f64, catalog: &Catalog) -> Sc
             "use one",
         );
     }
+    // Without a warm pool nothing replaces a replica, so one that can leave would leave requests waiting for ever.
+    let stays = initial > 0 && scaling.keep_alive == KeepAlive::Infinite;
     if scaling.min == 0
         && matches!(scaling.rule, Rule::Fixed)
         && scaling.warm_hours.is_empty()
-        && initial == 0
+        && !stays
     {
         reader.problem_at(
             "rule",
-            "no replica could ever start",
-            "only the warm pool is kept, and it is 0",
-            "set min",
+            "the rule `fixed` keeps only the warm pool, and that is 0",
+            "no replica would start, or none be replaced",
+            "set min, or initial with keep_alive = \"infinite\"",
         );
     }
     reader.finish();

@@ -122,7 +122,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     (
         "m",
         "scaling.rule = \"fixed\"",
-        "no replica could ever start",
+        "keeps only the warm pool, and that is 0",
     ),
     ("m", "price = \"-1usd/h\"", "`price` must not be negative"),
     ("m", "price = -1", "price"),

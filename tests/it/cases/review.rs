@@ -449,3 +449,31 @@ fn long_windows_of_short_ticks_are_cheap() {
     assert_eq!(ledger(&result, 0).peak_replicas, 3);
     assert!(moved(&result, 0, Stage::Stopped).is_empty());
 }
+
+/// Stopping one of several expired replicas may end another: its GPUs start a replica elsewhere, and so on.
+#[test]
+fn a_warm_pool_that_shrinks_stops_each_replica_once() {
+    let text = "seed = 476095492\n\
+        time = { warm_up = \"0s\", horizon = \"100s\" }\n\
+        benchmark = { requests = 2, discard = 1, gaps = \"0s\", timeout = \"3s\" }\n\
+        [providers.p]\n\
+        gpus.h100-sxm = 5\n\
+        [providers.p.deployments.m0]\n\
+        gpu = \"h100-sxm\"\n\
+        service.slots = { prefill = \"0s\", decode.gamma = { mean = \"4s\", cv = 1.5 } }\n\
+        scaling = { max = 3, keep_alive = \"none\", warm_hours = [{ from = \"00:00:30\", to = \"00:01:10\", min = 2 }], rule.concurrency = { tick = \"2s\", stable_window = \"20s\", scale_to_zero_grace = \"5s\" } }\n\
+        queue.limit = 3\n\
+        traffic.t0.arrivals = \"0.6/s\"\n\
+        [providers.p.deployments.m1]\n\
+        gpu = \"h100-sxm\"\n\
+        service.slots = { prefill = \"1s\", decode = \"0s\" }\n\
+        warmth.host_ram = { capacity = 2, initial = 1, keep = \"20s\", start.load_weights = \"2s\", refill = true }\n\
+        scaling = { min = 1, max = 3, initial = 0, keep_alive = \"3s\", rule.concurrency = { tick = \"2s\", stable_window = \"20s\", scale_to_zero_grace = \"5s\" } }\n\
+        queue.limit = 3\n\
+        traffic.t0 = { arrivals.deterministic.rate = \"0.5/s\", wakes = false }\n\
+        traffic.t1.arrivals.gamma = { rate = \"0.5/s\", cv = 3 }\n";
+    let result = simulate(text);
+    for did in &result.fleet {
+        assert!(did.ledger.is_conserved());
+    }
+}
