@@ -33,6 +33,7 @@ pub(super) const ALL: &[Builtin] = &builtins![
     "lesson",
     "twenty-or-seventy-five",
     "peak-and-off-peak",
+    "warm-pool",
     "warm-pool-sizing",
     "deepseek-v4-pro",
     "kimi-k2.6"

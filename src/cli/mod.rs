@@ -7,7 +7,9 @@ mod failure;
 mod options;
 mod scenarios;
 mod simulate;
+mod sweep;
 mod terminal;
+mod vary;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -35,6 +37,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Simulate(simulate::Simulate),
+    Sweep(sweep::Sweep),
     Check(check::Check),
     Catalog(catalog::CatalogCommand),
     Scenarios(scenarios::Scenarios),
@@ -50,6 +53,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let terminal = Terminal::new(&cli.global);
     let done = match cli.command {
         Command::Simulate(simulate) => simulate.run(&command(&arguments), &terminal),
+        Command::Sweep(sweep) => sweep.run(&terminal),
         Command::Check(check) => check.run(&terminal),
         Command::Catalog(catalog) => catalog.run(&terminal),
         Command::Scenarios(scenarios) => scenarios.run(&terminal),

@@ -211,7 +211,12 @@ struct Feasible {
 
 /// Writes everything.
 pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &Results::of(report)).map_err(io::Error::from)?;
+    pretty(&Results::of(report), out)
+}
+
+/// Writes a value, indented, with a line's end.
+pub(super) fn pretty(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value).map_err(io::Error::from)?;
     writeln!(out)
 }
 

@@ -12,6 +12,7 @@ pub mod number;
 mod published;
 pub mod sentence;
 mod strip;
+pub mod sweep;
 mod text;
 mod text_published;
 mod text_spread;

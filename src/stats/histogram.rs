@@ -85,6 +85,24 @@ impl Histogram {
         (self.count > 0).then(|| self.total as f64 / self.count as f64 / 1e9)
     }
 
+    /// Their standard deviation over their mean, within about [`Self::RELATIVE_ERROR`]; `None` below two or at a zero mean.
+    pub fn cv(&self) -> Option<f64> {
+        let mean = self
+            .mean_secs()
+            .filter(|&mean| mean > 0.0 && self.count > 1)?;
+        let counted = self
+            .counts
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0);
+        let squares = counted.map(|(bucket, &count)| {
+            let middle = middle_of(bucket).clamp(self.min, self.max) as f64 / 1e9;
+            count as f64 * (middle - mean).powi(2)
+        });
+        let variance = squares.sum::<f64>() / (self.count - 1) as f64;
+        Some(variance.sqrt() / mean)
+    }
+
     /// The shortest one, exact; `None` when empty.
     pub fn min(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration::from_nanos(self.min))
@@ -175,6 +193,9 @@ mod tests {
         assert_eq!(h.total_nanos(), 980 * 300_000_000 + 20 * 300_000_000_000);
         // 980 * 0.3 s + 20 * 300 s over 1000.
         assert!((h.mean_secs().expect("not empty") - 6.294).abs() < 1e-12);
+        // Two points: variance 0.98 * 0.02 * 299.7^2 * 1000 / 999 about that mean.
+        let exact = (0.98 * 0.02 * 1000.0 / 999.0_f64).sqrt() * 299.7 / 6.294;
+        assert!((h.cv().expect("two values") / exact - 1.0).abs() <= 0.01);
     }
 
     #[test]
@@ -184,7 +205,7 @@ mod tests {
             (h.count(), h.min(), h.max(), h.quantile(0.5)),
             (0, None, None, None)
         );
-        assert_eq!(h.mean_secs(), None);
+        assert_eq!((h.mean_secs(), h.cv()), (None, None));
     }
 
     #[test]

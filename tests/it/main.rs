@@ -10,5 +10,6 @@ mod physics;
 mod properties;
 mod readme;
 mod support;
+mod sweep;
 mod theory;
 mod tidy;

@@ -1,0 +1,128 @@
+//! `sweep`: one or two values of a scenario varied.
+
+use clap::Args;
+
+use super::builtin;
+use super::options::{Chosen, FormatName};
+use super::terminal::Terminal;
+use super::vary::Axis;
+use crate::experiment::Plan;
+use crate::experiment::sweep::{runs, sweep};
+use crate::report::sweep::{Setting, SweepReport};
+use crate::scenario::{self, Overrides};
+use crate::stats::PercentileMethod;
+
+/// More settings than this are a mistake.
+const MOST_SETTINGS: usize = 1000;
+
+/// Vary one or two values of a scenario: what all users meet, and what a benchmark would report
+///
+/// Every setting meets the same demand (common random numbers), so the curve shows the setting and not luck. Figures of all
+/// users are those of all replications together; intervals are for 95 %.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(super) struct Sweep {
+    #[command(flatten)]
+    scenario: Chosen,
+    /// A value to vary, as `--set` names it, and its settings: a list `0,1,4`, a range `0..8`, steps `30s..300s:30s`, factors
+    /// `1s..64s*2`; give it twice for two axes
+    #[arg(
+        long,
+        value_name = "PATH=VALUES",
+        required = true,
+        num_args = 1,
+        help_heading = "Scenario"
+    )]
+    vary: Vec<Axis>,
+    /// Replications of each setting
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000), help_heading = "Statistics")]
+    repeat: u64,
+    /// How percentiles are read off: linear, nearest-rank or exclusive
+    #[arg(
+        long,
+        value_name = "METHOD",
+        default_value = "linear",
+        help_heading = "Statistics"
+    )]
+    percentile: PercentileMethod,
+    /// Threads for the runs, 0 for all cores; never changes a result
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Terminal")]
+    threads: usize,
+    /// How results are written
+    #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
+    format: FormatName,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  thermocline sweep warm-pool --vary 'providers.*.deployments.*.scaling.min=0..8'
+      What does each warm replica buy?
+  thermocline sweep lesson --vary 'providers.*.deployments.*.scaling.keep_alive=30s..32m*2' --format csv
+      The keep-alive doubled from half a minute to half an hour, for a spreadsheet
+  thermocline sweep warm-pool --vary 'providers.*.deployments.*.scaling.min=0..4' \\
+                              --vary 'providers.*.deployments.*.scaling.keep_alive=1m,5m,15m'
+      Two values against each other";
+
+impl Sweep {
+    pub(super) fn run(&self, terminal: &Terminal) -> anyhow::Result<()> {
+        let settings = self.settings()?;
+        let plans = self.plans(&settings)?;
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(self.threads)
+            .build()?;
+        let points = terminal.progress(runs(&plans, self.repeat), |step| {
+            pool.install(|| sweep(&plans, self.repeat, step))
+        });
+        let paths: Vec<String> = self.vary.iter().map(|axis| axis.path.clone()).collect();
+        let report = SweepReport {
+            plan: &plans[0],
+            paths: &paths,
+            settings: &settings,
+            points: &points,
+            replications: self.repeat,
+        };
+        let format = self.format.into();
+        terminal.results(|out| report.write(format, terminal.width(), out))?;
+        Ok(())
+    }
+
+    /// Every combination of the axes' values, the last axis fastest.
+    fn settings(&self) -> anyhow::Result<Vec<Setting>> {
+        if self.vary.len() > 2 {
+            anyhow::bail!(
+                "`--vary` was given {} times: at most two values are varied at once",
+                self.vary.len()
+            );
+        }
+        let mut settings = vec![Vec::new()];
+        for axis in &self.vary {
+            let longer = settings.iter().flat_map(|setting: &Setting| {
+                let with = |value: &String| [setting.as_slice(), &[value.clone()]].concat();
+                axis.values.iter().map(with)
+            });
+            settings = longer.collect();
+            if settings.len() > MOST_SETTINGS {
+                anyhow::bail!("more than {MOST_SETTINGS} settings: use larger steps");
+            }
+        }
+        Ok(settings)
+    }
+
+    /// The scenario at every setting, or everything wrong with it at the first that is not possible.
+    fn plans(&self, settings: &[Setting]) -> anyhow::Result<Vec<Plan>> {
+        let text = builtin::find(&self.scenario.scenario)?;
+        let common = self.scenario.overrides(self.percentile);
+        let plan = |setting: &Setting| {
+            let mut set = common.set.clone();
+            let varied = self.vary.iter().zip(setting);
+            set.extend(varied.map(|(axis, value)| format!("{}={value}", axis.path)));
+            let overrides = Overrides {
+                set,
+                ..common.clone()
+            };
+            let (plan, _) = scenario::load(&text.name, &text.text, &overrides)?;
+            Ok(plan)
+        };
+        settings.iter().map(plan).collect()
+    }
+}

@@ -1,0 +1,200 @@
+//! What is varied: `PATH=VALUES`, with the path of `--set` and values as a list of single ones and ranges.
+//!
+//! A range has numbers with one unit at both ends: `0..8` goes up by one, `30s..120s:30s` by a step, `1s..64s*2` by a factor.
+//! Both ends belong to it.
+
+use std::str::FromStr;
+
+/// The most values of one axis.
+const MOST: usize = 1000;
+
+/// A value of the scenario and what it becomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Axis {
+    /// The path, as `--set` takes it.
+    pub(super) path: String,
+    /// The values, as `--set` takes them.
+    pub(super) values: Vec<String>,
+}
+
+impl FromStr for Axis {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((path, values)) = text.split_once('=') else {
+            return Err(
+                "no `=`; write PATH=VALUES, for example benchmark.requests=20,75".to_owned(),
+            );
+        };
+        let mut all = Vec::new();
+        for part in parts(values) {
+            all.extend(expanded(part.trim())?);
+            if all.len() > MOST {
+                return Err(format!("more than {MOST} values; use a larger step"));
+            }
+        }
+        Ok(Self {
+            path: path.trim().to_owned(),
+            values: all,
+        })
+    }
+}
+
+/// Splits at commas outside of quotes, brackets and braces.
+fn parts(values: &str) -> Vec<&str> {
+    let (mut depth, mut quote, mut start) = (0_u32, None, 0);
+    let mut parts = Vec::new();
+    for (at, letter) in values.char_indices() {
+        match (letter, quote) {
+            (letter, Some(open)) if letter == open => quote = None,
+            (_, Some(_)) => {}
+            ('"' | '\'', None) => quote = Some(letter),
+            ('[' | '{', None) => depth += 1,
+            (']' | '}', None) => depth = depth.saturating_sub(1),
+            (',', None) if depth == 0 => {
+                parts.push(&values[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&values[start..]);
+    parts
+}
+
+/// The values of one part.
+fn expanded(part: &str) -> Result<Vec<String>, String> {
+    if part.is_empty() {
+        return Err("a value is missing between commas".to_owned());
+    }
+    let is_toml = part.starts_with(['[', '{', '"', '\'']);
+    match part.split_once("..") {
+        Some((low, rest)) if !is_toml => range(low, rest),
+        _ => Ok(vec![part.to_owned()]),
+    }
+}
+
+/// How a range goes on.
+#[derive(Clone, Copy)]
+enum Advance {
+    By(f64),
+    Times(f64),
+}
+
+fn range(low: &str, rest: &str) -> Result<Vec<String>, String> {
+    let whole = || format!("`{low}..{rest}`");
+    let (high, advance) = match (rest.split_once(':'), rest.split_once('*')) {
+        (Some((high, step)), _) => (high, Some((step, false))),
+        (None, Some((high, factor))) => (high, Some((factor, true))),
+        (None, None) => (rest, None),
+    };
+    let ((from, unit), (to, other)) = (number(low)?, number(high)?);
+    if unit != other {
+        return Err(format!("{}: both ends need the same unit", whole()));
+    }
+    let advance = match advance {
+        None if unit.is_empty() => Advance::By(1.0),
+        None => {
+            return Err(format!(
+                "{}: say the step, as in {low}..{rest}:{low}",
+                whole()
+            ));
+        }
+        Some((text, true)) => Advance::Times(number(text)?.0),
+        Some((text, false)) => match number(text)? {
+            (step, of) if of == unit => Advance::By(step),
+            _ => return Err(format!("{}: the step needs the unit of the ends", whole())),
+        },
+    };
+    let is_endless = match advance {
+        Advance::By(step) => step <= 0.0,
+        Advance::Times(factor) => factor <= 1.0 || from <= 0.0,
+    };
+    if from > to || is_endless {
+        return Err(format!("{}: ranges go up, and so must the step", whole()));
+    }
+    let values = values(from, to, advance);
+    if values.len() > MOST {
+        return Err(format!("{}: more than {MOST} values", whole()));
+    }
+    Ok(values
+        .into_iter()
+        .map(|value| format!("{value}{unit}"))
+        .collect())
+}
+
+/// The values from `from` to `to`; each is computed from the start, so that rounding does not add up.
+fn values(from: f64, to: f64, advance: Advance) -> Vec<f64> {
+    // A hair more, so that 0.1..0.3:0.1 has its end.
+    let last = to * (1.0 + 1e-12);
+    let value = |index: i32| match advance {
+        Advance::By(step) => from + step * f64::from(index),
+        Advance::Times(factor) => from * factor.powi(index),
+    };
+    // As a person would write it: 0.3, not 0.30000000000000004.
+    let short = |value: f64| format!("{value:.12}").parse().unwrap_or(value);
+    (0..=i32::try_from(MOST).unwrap_or(i32::MAX))
+        .map(value)
+        .take_while(|value| *value <= last)
+        .map(short)
+        .collect()
+}
+
+/// A number and the unit behind it.
+fn number(text: &str) -> Result<(f64, &str), String> {
+    let text = text.trim();
+    let end = text
+        .find(|letter: char| !(letter.is_ascii_digit() || letter == '.' || letter == '-'))
+        .unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    match digits.parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok((value, unit.trim())),
+        _ => Err(format!("`{text}` is not a number with a unit")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_and_ranges_become_values() {
+        let cases = [
+            ("a=1,2,8", "1 2 8"),
+            ("a=0..4", "0 1 2 3 4"),
+            ("a=0..8:4,16", "0 4 8 16"),
+            ("a=30s..90s:30s", "30s 60s 90s"),
+            ("a=1s..10s*2", "1s 2s 4s 8s"),
+            ("a=0.1..0.3:0.1", "0.1 0.2 0.3"),
+            ("a=[1,2],[3]", "[1,2] [3]"),
+            ("a=\"x,y\",z", "\"x,y\" z"),
+            ("providers.*.b = fp8, bf16", "fp8 bf16"),
+        ];
+        for (text, expected) in cases {
+            let axis: Axis = text.parse().expect(text);
+            assert_eq!(axis.values.join(" "), expected, "{text}");
+        }
+        let spaced: Axis = "a.b = 1".parse().expect("one value");
+        assert_eq!(spaced.path, "a.b");
+    }
+
+    #[test]
+    fn what_is_no_range_says_why() {
+        let cases = [
+            ("a", "no `=`"),
+            ("a=1,,2", "missing between commas"),
+            ("a=8..0", "ranges go up"),
+            ("a=0..8:0", "ranges go up"),
+            ("a=0..8*2", "ranges go up"),
+            ("a=1s..8s", "say the step"),
+            ("a=1s..8m:1s", "same unit"),
+            ("a=1s..8s:1m", "unit of the ends"),
+            ("a=x..8", "not a number"),
+            ("a=0..1000000", "more than 1000 values"),
+        ];
+        for (text, expected) in cases {
+            let error = text.parse::<Axis>().expect_err(text);
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! A sweep: a table of every setting, and its p95 as a picture.
+
+mod rows;
+mod text;
+
+use std::io::{self, Write};
+
+use super::{Format, VERSION, json, markdown};
+use crate::experiment::Plan;
+use crate::experiment::sweep::{Point, Row};
+/// One value for each axis, as written.
+pub type Setting = Vec<String>;
+
+/// What a sweep gave, with what one must know to read it.
+#[derive(Clone, Copy, Debug)]
+pub struct SweepReport<'a> {
+    /// The plan at the first setting; all settings have its providers and sessions.
+    pub plan: &'a Plan,
+    /// What was varied.
+    pub paths: &'a [String],
+    /// To what.
+    pub settings: &'a [Setting],
+    /// What happened, by setting.
+    pub points: &'a [Point],
+    /// Replications of each setting.
+    pub replications: u64,
+}
+
+impl SweepReport<'_> {
+    /// Writes the results; text is `width` characters wide.
+    pub fn write(&self, format: Format, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        match format {
+            Format::Text => text::write(self, width, out),
+            Format::Json => json::pretty(&rows::results(self), out),
+            Format::Csv => rows::write_csv(self, out),
+            Format::Markdown => self.write_markdown(out),
+        }
+    }
+
+    fn write_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "**{}**\n", markdown::escaped(&self.plan.title))?;
+        let (heads, cells) = text::cells(self);
+        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+        markdown::header(&heads, 2 + self.paths.len(), out)?;
+        for row in &cells {
+            markdown::line(row, out)?;
+        }
+        writeln!(
+            out,
+            "\nthermocline {VERSION}, seed {}, {} replications of each setting",
+            self.plan.seed, self.replications
+        )
+    }
+
+    /// Every row with its setting, setting by setting within a model.
+    fn flat(&self) -> Vec<(&Setting, &Row)> {
+        let rows = self.points.first().map_or(0, |point| point.rows.len());
+        let of_row = |row: usize| {
+            let pairs = self.settings.iter().zip(self.points);
+            pairs.map(move |(setting, point)| (setting, &point.rows[row]))
+        };
+        (0..rows).flat_map(of_row).collect()
+    }
+
+    fn provider(&self, row: &Row) -> &str {
+        &self.plan.providers[row.provider].name
+    }
+
+    fn model(&self, row: &Row) -> String {
+        let deployments = &self.plan.providers[row.provider].fleet.deployments;
+        row.deployment.map_or_else(
+            || format!("all {}", deployments.len()),
+            |index| deployments[index as usize].name.clone(),
+        )
+    }
+
+    fn session(&self, row: &Row) -> &str {
+        &self.plan.sessions[row.session].name
+    }
+}

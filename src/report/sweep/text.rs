@@ -1,0 +1,298 @@
+//! A sweep for people: for each model a table of the settings, and under it their p95 on a logarithmic axis.
+
+use std::io::{self, Write};
+
+use super::{Setting, SweepReport};
+use crate::experiment::repeat::Spread;
+use crate::experiment::sweep::{Row, Users};
+use crate::report::grid::{self, Column};
+use crate::report::number::{self, NONE};
+use crate::report::text::{BOLD, DIM, text_or, wrapped};
+use crate::stats::Estimate;
+
+/// So many models are written out; the other formats have all.
+const SHOWN: usize = 6;
+
+/// Writes the whole report.
+pub(super) fn write(report: &SweepReport<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    heading(report, width, out)?;
+    let settings = report.settings.len();
+    let rows = report.flat();
+    let models = rows.len() / settings;
+    for chunk in rows.chunks(settings).take(SHOWN) {
+        model(report, chunk, width, out)?;
+    }
+    if models > SHOWN {
+        writeln!(
+            out,
+            "\n{DIM}{SHOWN} of {models} models; --format csv has all{DIM:#}"
+        )?;
+    }
+    Ok(())
+}
+
+fn heading(report: &SweepReport<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{BOLD}{}{BOLD:#}", report.plan.title)?;
+    let common = if report.paths.iter().any(|path| path == "seed") {
+        ""
+    } else {
+        " · the same demand at every setting"
+    };
+    let facts = format!(
+        "{} varied · {} at each of {}{common} · seed {} · all users, at the provider's door",
+        report.paths.join(", "),
+        number::counted(report.replications, "replication"),
+        number::counted(report.settings.len() as u64, "setting"),
+        report.plan.seed
+    );
+    for line in wrapped(&facts, width) {
+        writeln!(out, "{DIM}{line}{DIM:#}")?;
+    }
+    Ok(())
+}
+
+fn model(
+    report: &SweepReport<'_>,
+    rows: &[(&Setting, &Row)],
+    width: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let Some((_, first)) = rows.first() else {
+        return Ok(());
+    };
+    let mut name = format!("{} · {}", report.provider(first), report.model(first));
+    if report.plan.sessions.len() > 1 {
+        name = format!("{name} · {}", report.session(first));
+    }
+    writeln!(out, "\n{BOLD}{name}{BOLD:#}")?;
+    let columns = columns(report, rows);
+    writeln!(out, "{}", grid::fitted(columns.clone(), columns, width, 1))?;
+    if rows.len() > 1 {
+        writeln!(out)?;
+        curve(report, rows, width, out)?;
+    }
+    Ok(())
+}
+
+/// The setting's columns and the figures'; those of least rank stay longest.
+fn columns(report: &SweepReport<'_>, rows: &[(&Setting, &Row)]) -> Vec<Column> {
+    let users = |head: &str, pick: fn(&Users) -> Option<Estimate>, show: fn(f64) -> String| {
+        let cells = rows
+            .iter()
+            .map(|(_, row)| text_or(pick(&row.users).map(|one| one.point), show));
+        Column::numbers(head, cells.collect())
+    };
+    let interval = |pick: fn(&Users) -> Option<Estimate>| {
+        let cells = rows.iter().map(|(_, row)| {
+            let interval = pick(&row.users).and_then(|one| one.interval);
+            interval.map_or_else(|| NONE.to_owned(), number::interval)
+        });
+        Column::text("95 %\ninterval", cells.collect())
+    };
+    let mut columns: Vec<Column> = report
+        .paths
+        .iter()
+        .enumerate()
+        .map(|(axis, path)| {
+            let values = rows.iter().map(|(setting, _)| setting[axis].clone());
+            Column::text(&short(path).replace('.', ".\n"), values.collect())
+        })
+        .collect();
+    columns.extend([
+        users("p50\ns", |one| one.ttft_p50_s, number::bare_seconds),
+        users("p95\ns", |one| one.ttft_p95_s, number::bare_seconds),
+        interval(|one| one.ttft_p95_s).rank(2),
+        users("p99\ns", |one| one.ttft_p99_s, number::bare_seconds).rank(1),
+        users("CV\n%", |one| one.cv_percent, number::bare_percent).rank(1),
+        users(
+            "cold\n%",
+            |one| one.cold_requests_percent,
+            number::bare_percent,
+        ),
+    ]);
+    let fails = |(_, row): &(&Setting, &Row)| {
+        row.users
+            .unanswered_percent
+            .is_some_and(|one| one.point > 0.0)
+    };
+    if rows.iter().any(fails) {
+        let pick = |one: &Users| one.unanswered_percent;
+        columns.push(users("un-\nanswered %", pick, number::bare_percent).rank(1));
+    }
+    columns.push(users("GPU-\nhours", |one| one.gpu_hours, number::quantity));
+    if rows
+        .iter()
+        .any(|(_, row)| row.users.cost_usd.is_some_and(|one| one.point > 0.0))
+    {
+        columns.push(users("cost\n$", |one| one.cost_usd, number::quantity));
+    }
+    if rows.iter().any(|(_, row)| row.reported.is_some()) {
+        columns.extend(reported(rows));
+    }
+    columns
+}
+
+/// What a benchmark says of p95, and in which range nine in ten of them lie.
+fn reported(rows: &[(&Setting, &Row)]) -> [Column; 2] {
+    let spreads = || {
+        rows.iter()
+            .map(|(_, row)| row.reported.map(|one| one.ttft_p95_s))
+    };
+    let middle =
+        |spread: Option<Spread>| text_or(spread.and_then(|one| one.p50), number::bare_seconds);
+    let range = |spread: Option<Spread>| {
+        let ends = spread.and_then(|one| one.p05.zip(one.p95));
+        ends.map_or_else(
+            || NONE.to_owned(),
+            |(low, high)| {
+                format!(
+                    "{}–{}",
+                    number::bare_seconds(low),
+                    number::bare_seconds(high)
+                )
+            },
+        )
+    };
+    [
+        Column::numbers("bench.\np95 s", spreads().map(middle).collect()).rank(3),
+        Column::text("90 %\nrange", spreads().map(range).collect()).rank(4),
+    ]
+}
+
+/// The last two names of a path: `scaling.min`.
+fn short(path: &str) -> String {
+    let names: Vec<&str> = path.split('.').collect();
+    names[names.len().saturating_sub(2)..].join(".")
+}
+
+/// Heads and rows of one flat table, for Markdown.
+pub(super) fn cells(report: &SweepReport<'_>) -> (Vec<String>, Vec<Vec<String>>) {
+    let mut heads = vec!["provider".to_owned(), "model".to_owned()];
+    heads.extend(report.paths.iter().map(|path| short(path)));
+    let figures = [
+        "p50",
+        "p95",
+        "p99",
+        "CV",
+        "cold",
+        "GPU-hours",
+        "cost",
+        "benchmark's p95",
+    ];
+    heads.extend(figures.map(str::to_owned));
+    let row = |(setting, row): (&Setting, &Row)| {
+        let users = &row.users;
+        let estimate = |one: Option<Estimate>, show: fn(f64) -> String| {
+            text_or(one.map(|one| one.point), show)
+        };
+        let mut cells = vec![report.provider(row).to_owned(), report.model(row)];
+        cells.extend(setting.iter().cloned());
+        cells.extend([
+            estimate(users.ttft_p50_s, number::seconds),
+            estimate(users.ttft_p95_s, number::seconds),
+            estimate(users.ttft_p99_s, number::seconds),
+            estimate(users.cv_percent, number::percent),
+            estimate(users.cold_requests_percent, number::percent),
+            estimate(users.gpu_hours, number::quantity),
+            estimate(users.cost_usd, number::quantity),
+            text_or(
+                row.reported.and_then(|one| one.ttft_p95_s.p50),
+                number::seconds,
+            ),
+        ]);
+        cells
+    };
+    (heads, report.flat().into_iter().map(row).collect())
+}
+
+/// A logarithmic axis of whole decades over some columns of text.
+#[derive(Clone, Copy)]
+struct Axis {
+    low: i32,
+    high: i32,
+    columns: usize,
+}
+
+impl Axis {
+    fn of(values: impl Iterator<Item = f64>, columns: usize) -> Option<Self> {
+        let logs: Vec<f64> = values
+            .filter(|value| *value > 0.0)
+            .map(f64::log10)
+            .collect();
+        let low = logs.iter().copied().reduce(f64::min)?.floor() as i32;
+        let high = logs.iter().copied().reduce(f64::max)?.ceil() as i32;
+        Some(Self {
+            low,
+            high: high.max(low + 1),
+            columns,
+        })
+    }
+
+    /// The column of a value; what is off the axis stands at its end.
+    fn column(self, value: f64) -> usize {
+        let share = (value.max(f64::MIN_POSITIVE).log10() - f64::from(self.low))
+            / f64::from(self.high - self.low);
+        (share.clamp(0.0, 1.0) * (self.columns - 1) as f64).round() as usize
+    }
+
+    /// The decades, each above its column.
+    fn labels(self) -> String {
+        let mut line = vec![' '; self.columns + 12];
+        for decade in self.low..=self.high {
+            let value = 10_f64.powi(decade);
+            let label = format!("{value}");
+            let at = self.column(value);
+            let start = at.saturating_sub(if decade == self.high { label.len() } else { 0 });
+            line.splice(start..start + label.len(), label.chars());
+        }
+        let line: String = line.into_iter().collect();
+        format!("{} s", line.trim_end())
+    }
+}
+
+/// p95 of every setting: a point with its interval.
+fn curve(
+    report: &SweepReport<'_>,
+    rows: &[(&Setting, &Row)],
+    width: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let names: Vec<String> = rows.iter().map(|(setting, _)| setting.join(", ")).collect();
+    let shorts: Vec<String> = report.paths.iter().map(|path| short(path)).collect();
+    let head = shorts.join(", ");
+    let wide = |text: &String| text.chars().count();
+    let margin = names.iter().chain([&head]).map(wide).max().unwrap_or(0) + 2;
+    let columns = width.saturating_sub(margin + 8).clamp(20, 100);
+    let p95 = |row: &Row| row.users.ttft_p95_s;
+    let ends = |row: &Row| {
+        let interval = p95(row).and_then(|one| one.interval);
+        interval.map(|one| (one.low, one.high))
+    };
+    // By the points alone: an interval from two replications can span anything, and is cut at the axis' ends.
+    let values = rows
+        .iter()
+        .filter_map(|(_, row)| p95(row).map(|one| one.point));
+    let Some(axis) = Axis::of(values, columns) else {
+        return writeln!(out, "no user got an answer: there is no p95 to draw");
+    };
+    writeln!(
+        out,
+        "{BOLD}p95 of all users' TTFT{BOLD:#}{DIM}, with its 95 % interval{DIM:#}"
+    )?;
+    writeln!(out, "{DIM}{head:>margin$}  {}{DIM:#}", axis.labels())?;
+    for ((_, row), name) in rows.iter().zip(&names) {
+        let mut line = vec![' '; axis.columns];
+        for decade in axis.low..=axis.high {
+            line[axis.column(10_f64.powi(decade))] = '┊';
+        }
+        if let Some((low, high)) = ends(row) {
+            line[axis.column(low)..=axis.column(high)].fill('─');
+        }
+        if let Some(point) = p95(row) {
+            line[axis.column(point.point)] = '●';
+        }
+        let line: String = line.into_iter().collect();
+        writeln!(out, "{name:>margin$}  {}", line.trim_end())?;
+    }
+    Ok(())
+}
