@@ -6,6 +6,7 @@ mod catalogue;
 mod cli;
 mod determinism;
 mod oci;
+mod peers;
 mod physics;
 mod properties;
 mod readme;
