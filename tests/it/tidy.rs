@@ -67,7 +67,14 @@ const RULES: &[Rule] = &[
     ),
     boundary(
         "http",
-        &["time", "request", "observation", "timeline", "target"],
+        &[
+            "time",
+            "request",
+            "observation",
+            "timeline",
+            "target",
+            "stats",
+        ],
     ),
     boundary(
         "experiment",
@@ -107,6 +114,7 @@ const RULES: &[Rule] = &[
             "request",
             "observation",
             "stats",
+            "http",
             "catalog",
             "batching",
             "distribution",
@@ -139,6 +147,7 @@ const RULES: &[Rule] = &[
             "request",
             "observation",
             "stats",
+            "http",
             "catalog",
             "batching",
             "distribution",
