@@ -121,6 +121,7 @@ pub(super) fn header(heads: &[&str], names: usize, out: &mut dyn Write) -> io::R
     writeln!(out, "| {} |", rules.collect::<Vec<&str>>().join(" | "))
 }
 
+/// A line of a table.
 pub(super) fn line(cells: &[String], out: &mut dyn Write) -> io::Result<()> {
     let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
     writeln!(out, "| {} |", cells.join(" | "))
