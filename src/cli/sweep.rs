@@ -97,7 +97,8 @@ impl Sweep {
         let mut settings = vec![Vec::new()];
         for axis in &self.vary {
             let longer = settings.iter().flat_map(|setting: &Setting| {
-                let with = |value: &String| [setting.as_slice(), &[value.clone()]].concat();
+                let with =
+                    |value: &String| [setting.as_slice(), std::slice::from_ref(value)].concat();
                 axis.values.iter().map(with)
             });
             settings = longer.collect();
