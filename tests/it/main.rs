@@ -7,6 +7,7 @@ mod cli;
 mod determinism;
 mod http;
 mod oci;
+mod peers;
 mod physics;
 mod properties;
 mod readme;
