@@ -182,6 +182,8 @@ impl Answer {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::http::sse::Parser;
 
@@ -275,5 +277,46 @@ mod tests {
             whole("<html>").verdict(),
             Some(Reason::ParseError { .. })
         ));
+    }
+
+    /// Pieces of JSON that mean something, in any order.
+    fn bodies() -> impl Strategy<Value = String> {
+        let pieces = [
+            "{",
+            "}",
+            "[",
+            "]",
+            ",",
+            ":",
+            "null",
+            "1",
+            "-1",
+            "1e999",
+            "\"\"",
+            "\"choices\":",
+            "\"delta\":",
+            "\"content\":",
+            "\"error\":",
+            "\"usage\":",
+            "\"completion_tokens\":",
+            "[DONE]",
+            "{\"choices\":[{\"delta\":{\"content\":\"a\"}}]}",
+            "{\"choices\":[{\"delta\":[1],\"message\":7,\"text\":{}}],\"usage\":{\"completion_tokens\":4294967296}}",
+        ];
+        prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..12)
+            .prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn no_event_makes_it_panic(bodies in prop::collection::vec(bodies(), 0..6)) {
+            let stream: String = bodies.iter().map(|body| format!("data: {body}\n\n")).collect();
+            let answer = after(&stream);
+            prop_assert!(answer.verdict().is_some() || answer.has_token());
+            prop_assert!(answer.chunks().count as usize <= bodies.len());
+            let mut whole = Answer::default();
+            whole.take_whole(bodies.concat().as_bytes(), Time::ZERO);
+            prop_assert!(whole.verdict().is_some() || whole.has_token());
+        }
     }
 }

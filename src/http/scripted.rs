@@ -92,6 +92,20 @@ impl Script {
         self
     }
 
+    /// The same bytes in writes of at most `size` bytes, framing and all.
+    #[must_use]
+    pub fn cut(self, size: usize) -> Self {
+        let cut = |step| match step {
+            Step::Write(bytes) => bytes
+                .chunks(size)
+                .map(|part| Step::Write(part.to_vec()))
+                .collect(),
+            other => vec![other],
+        };
+        let steps = self.steps.into_iter().flat_map(cut).collect();
+        Self { steps, ..self }
+    }
+
     /// Closes with a reset.
     #[must_use]
     pub fn reset(mut self) -> Self {

@@ -102,7 +102,7 @@ impl SelfTest {
 /// If `requests` is zero.
 pub fn run(requests: u32) -> Result<SelfTest, SelfTestError> {
     assert!(requests > 0, "a self-test without a request");
-    let answers = answers()?;
+    let answers = answers(&conformance::rows())?;
     let (delays, all) = delays(requests)?;
     Ok(SelfTest {
         delays,
@@ -112,9 +112,8 @@ pub fn run(requests: u32) -> Result<SelfTest, SelfTestError> {
 }
 
 /// Asks for every answer at once.
-fn answers() -> Result<Vec<AnswerResult>, SelfTestError> {
+pub fn answers(rows: &[Row]) -> Result<Vec<AnswerResult>, SelfTestError> {
     let clock = Clock::starting_at(Time::ZERO);
-    let rows = conformance::rows();
     let name = |index: usize| format!("answer-{index}");
     let named = |(index, row): (usize, &Row)| (name(index), row.script.clone());
     let server = ScriptedServer::start(rows.iter().enumerate().map(named).collect(), clock, None)?;

@@ -1,136 +1,16 @@
-//! What servers send, and what a client must make of it: forty-odd answers with the outcome and the instants that are right.
-//!
-//! The role comes after 50 ms and content after 200 ms; where a model reasons, reasoning after 100 ms and content after 300 ms.
-//! No published client gets every row right: among nine, some time the role, lose tokens behind CRLF or a comment, call an error
-//! in the stream a success, or report a TTFT of zero.
+//! The rows themselves.
 
-use super::endpoint::ApiKind;
-use super::scripted::Script;
-use crate::time::Time;
-use crate::timeline::Exchange;
+use super::pieces::{
+    CONTENT, DONE, LATE_CONTENT, REASONING, ROLE, ROLE_DELTA, STEP, TEXT, TOKENS, answer, content,
+    ended, event, stop, tokens, usage, with_role,
+};
+use super::{Expected, Row};
+use crate::http::endpoint::ApiKind;
+use crate::http::scripted::Script;
 
-/// One answer and what is right.
-#[derive(Clone, Debug)]
-pub struct Row {
-    /// Its name.
-    pub name: &'static str,
-    /// What the server does.
-    pub script: Script,
-    /// Which interface is asked.
-    pub api: ApiKind,
-    /// What a client must see.
-    pub expected: Expected,
-}
-
-/// What a client must see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expected {
-    /// The outcome's name, see [`Exchange::outcome_name`](crate::timeline::Exchange::outcome_name).
-    pub outcome: &'static str,
-    /// First token on any channel \[ms\].
-    pub first_token: Option<u64>,
-    /// First content \[ms\].
-    pub first_content: Option<u64>,
-    /// First content that is not white space \[ms\].
-    pub first_visible: Option<u64>,
-    /// The visible answer.
-    pub content: &'static str,
-    /// Tokens.
-    pub tokens: u32,
-}
-
-/// The answer that most rows give.
-const TEXT: &str = "Hello world again.";
-/// Its tokens, of which the second has a character of three bytes in the row that splits it.
-const TOKENS: [&str; 4] = ["Hello", " world", " again", "."];
-const ROLE: u64 = 50;
-const REASONING: u64 = 100;
-const CONTENT: u64 = 200;
-const LATE_CONTENT: u64 = 300;
-/// From one token to the next \[ms\].
-const STEP: u64 = 10;
-
-const ROLE_DELTA: &str = r#"{"role":"assistant","content":""}"#;
-const DONE: &str = "data: [DONE]\n\n";
-
-/// How much later than right an instant may be on a machine that is busy with other things \[ms\]. That none is earlier, and
-/// that they differ where they should, needs no such allowance.
-const LATENESS: u64 = 2000;
-
-impl Row {
-    /// Everything in which `seen` is wrong; `read` is when the server had read the request.
-    pub fn wrong(&self, seen: &Exchange, read: Time) -> Vec<String> {
-        let expected = &self.expected;
-        let timeline = &seen.timeline;
-        let mut wrong = Vec::new();
-        let mut check = |what: &str, is: String, should: String| {
-            if is != should {
-                wrong.push(format!("{what} is {is}, not {should}"));
-            }
-        };
-        check(
-            "the outcome",
-            seen.outcome_name().to_owned(),
-            expected.outcome.to_owned(),
-        );
-        check(
-            "the answer",
-            format!("{:?}", seen.content),
-            format!("{:?}", expected.content),
-        );
-        let tokens = seen.observation.output_tokens();
-        check(
-            "the number of tokens",
-            tokens.to_string(),
-            expected.tokens.to_string(),
-        );
-        let distinct = [
-            (
-                expected.first_token < expected.first_content,
-                timeline.first_token < timeline.first_content,
-            ),
-            (
-                expected.first_content < expected.first_visible,
-                timeline.first_content < timeline.first_visible,
-            ),
-        ];
-        let [tokens, contents] = distinct.map(|(should, is)| (is.to_string(), should.to_string()));
-        check("`a token before content`", tokens.0, tokens.1);
-        check("`content before what is visible`", contents.0, contents.1);
-        let instants = [
-            (
-                "the first token",
-                timeline.first_token,
-                expected.first_token,
-            ),
-            (
-                "the first content",
-                timeline.first_content,
-                expected.first_content,
-            ),
-            (
-                "what is visible first",
-                timeline.first_visible,
-                expected.first_visible,
-            ),
-        ];
-        for (what, is, should) in instants {
-            let millis = is.map(|at| at.saturating_since(read).as_nanos() / 1_000_000);
-            let is_right = match (millis, should) {
-                (Some(is), Some(should)) => (should..=should + LATENESS).contains(&is),
-                (is, should) => is.is_none() && should.is_none(),
-            };
-            if !is_right {
-                wrong.push(format!("{what} is at {millis:?} ms, not at {should:?} ms"));
-            }
-        }
-        wrong
-    }
-}
-
-/// All rows.
-pub fn rows() -> Vec<Row> {
-    let groups = [
+/// The rows, by what they are about.
+pub(super) fn groups() -> [Vec<Row>; 11] {
+    [
         plain(),
         reasoning(),
         comments(),
@@ -142,8 +22,7 @@ pub fn rows() -> Vec<Row> {
         oddities(),
         statuses(),
         whole(),
-    ];
-    groups.into_iter().flatten().collect()
+    ]
 }
 
 const GOOD: Expected = Expected {
@@ -171,61 +50,6 @@ fn row(name: &'static str, script: Script, expected: Expected) -> Row {
         api: ApiKind::Chat,
         expected,
     }
-}
-
-/// An event of one choice.
-fn event(delta: &str, finish: Option<&str>) -> String {
-    let finish = finish.map_or("null".to_owned(), |finish| format!("\"{finish}\""));
-    format!(
-        "data: {{\"id\":\"c-1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\
-         \"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":{finish}}}]}}\n\n"
-    )
-}
-
-fn content(text: &str) -> String {
-    event(&serde_json::json!({ "content": text }).to_string(), None)
-}
-
-fn usage(tokens: u32) -> String {
-    format!(
-        "data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":12,\"completion_tokens\":{tokens},\
-         \"prompt_tokens_details\":{{\"cached_tokens\":8}}}}}}\n\n"
-    )
-}
-
-fn stop() -> String {
-    event("{}", Some("stop"))
-}
-
-/// A stream that has named the role.
-fn with_role() -> Script {
-    Script::stream().until(ROLE).body(event(ROLE_DELTA, None))
-}
-
-/// A stream that goes on with the answer's tokens from `from` on, in whatever form.
-fn tokens(script: Script, from: u64, form: &dyn Fn(&str) -> String) -> Script {
-    let mut script = script;
-    for (index, token) in (0..).zip(TOKENS) {
-        script = script.until(from + index * STEP).body(form(token));
-    }
-    script
-}
-
-/// The usual end.
-fn ended(script: Script) -> Script {
-    script.body(stop()).body(usage(4)).body(DONE).end()
-}
-
-/// The usual answer, in whatever form its events come.
-fn answer(form: &dyn Fn(&str) -> String) -> Script {
-    let script = Script::stream()
-        .until(ROLE)
-        .body(form(&event(ROLE_DELTA, None)));
-    let script = tokens(script, CONTENT, &|token| form(&content(token)));
-    let end = [stop(), usage(4), DONE.to_owned()];
-    end.iter()
-        .fold(script, |script, event| script.body(form(event)))
-        .end()
 }
 
 fn plain() -> Vec<Row> {

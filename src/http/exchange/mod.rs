@@ -1,8 +1,9 @@
 //! One request and its answer over HTTP: sent once, never repeated, never redirected, given up by phase.
 
-use std::error::Error;
+mod fault;
+mod record;
+
 use std::future::Future;
-use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -12,18 +13,18 @@ use hyper::header::{CONTENT_TYPE, RETRY_AFTER};
 use hyper::{Method, Request as HttpRequest, Response, Version};
 use tokio::time::{Instant, timeout_at};
 
-use super::answer::Answer;
-use super::chunk;
-use super::clock::Clock;
-use super::connect::Connection;
-use super::retry_after;
-use super::route::Route;
-use super::sse::Parser;
-use super::stamped::{Outgoing, Stamps};
-use crate::observation::{Observation, Outcome};
+use crate::http::answer::Answer;
+use crate::http::chunk;
+use crate::http::clock::Clock;
+use crate::http::connect::Connection;
+use crate::http::retry_after;
+use crate::http::route::Route;
+use crate::http::sse::Parser;
+use crate::http::stamped::{Outgoing, Stamps};
 use crate::request::Request;
 use crate::time::Time;
 use crate::timeline::{Exchange, Phase, Reason, Timeline};
+use fault::{is_cut, said};
 
 /// How much of an error's body is read \[bytes\].
 const ERROR_BODY: usize = 64 << 10;
@@ -31,7 +32,7 @@ const ERROR_BODY: usize = 64 << 10;
 const DRAIN: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// A request under way.
-pub(super) struct Attempt<'a> {
+pub(in crate::http) struct Attempt<'a> {
     route: &'a Route,
     request: Request,
     clock: Clock,
@@ -55,7 +56,7 @@ enum Piece {
 }
 
 impl<'a> Attempt<'a> {
-    pub(super) fn new(route: &'a Route, request: Request, clock: Clock) -> Self {
+    pub(in crate::http) fn new(route: &'a Route, request: Request, clock: Clock) -> Self {
         let started = clock.now();
         let (sent_at, wall_drift_s) = clock.wall();
         Self {
@@ -81,7 +82,7 @@ impl<'a> Attempt<'a> {
 
     /// Makes the request, over `open` if there is such a connection. Gives what was seen, and the connection if it can serve
     /// again.
-    pub(super) async fn make(
+    pub(in crate::http) async fn make(
         mut self,
         open: Option<Connection>,
         body: Vec<u8>,
@@ -96,8 +97,10 @@ impl<'a> Attempt<'a> {
             None => failed,
         };
         self.timeline.end.get_or_insert(self.clock.now());
-        if let Some(connection) = connection.as_mut() {
-            drain(connection, incoming).await;
+        // Whoever has given up does not wait for more.
+        let rest = incoming.filter(|_| reason.is_none());
+        if let Some((connection, rest)) = connection.as_mut().zip(rest) {
+            drain(connection, rest).await;
         }
         (self.into_exchange(reason), connection)
     }
@@ -312,7 +315,10 @@ impl<'a> Attempt<'a> {
                     }
                 }
                 Some(Err(error)) if is_cut(&error) => return Ok(Piece::End),
-                Some(Err(error)) => return Err(self.broken(&error)),
+                Some(Err(error)) => {
+                    self.timeline.end = Some(self.clock.now());
+                    return Err(self.broken(&error));
+                }
             }
         }
     }
@@ -415,93 +421,10 @@ impl<'a> Attempt<'a> {
         let phase = self.phase();
         Reason::Connection { phase, message }
     }
-
-    fn into_exchange(self, reason: Option<Reason>) -> Exchange {
-        let route = self.route;
-        let timeline = self.whole_timeline();
-        let reason = reason.map(|reason| redacted(reason, route));
-        Exchange {
-            observation: self.observation(&timeline, reason.as_ref()),
-            timeline,
-            status: self.status,
-            http_version: self.http_version,
-            is_reused: self.is_reused,
-            remote_address: self.remote_address,
-            usage: self.answer.usage,
-            chunks: self.answer.chunks(),
-            finish_reason: self
-                .answer
-                .finish_reason
-                .as_deref()
-                .map(|reason| route.shown(reason)),
-            content: route.redacted(&self.answer.content),
-            sent_at: self.sent_at,
-            wall_drift_s: self.wall_drift_s,
-            reason,
-        }
-    }
-
-    /// The instants before the body and those within it.
-    fn whole_timeline(&self) -> Timeline {
-        let (own, body) = (&self.timeline, &self.answer.timeline);
-        Timeline {
-            first_comment: body.first_comment,
-            role_chunk: body.role_chunk,
-            first_token: body.first_token,
-            first_reasoning: body.first_reasoning,
-            first_content: body.first_content,
-            first_visible: body.first_visible,
-            last_token: body.last_token,
-            ..*own
-        }
-    }
-
-    fn observation(&self, timeline: &Timeline, reason: Option<&Reason>) -> Observation {
-        let started = timeline.started.unwrap_or_default();
-        let first_token = timeline.first_token;
-        let end = timeline.end.unwrap_or(started);
-        // A peer can answer before it was asked.
-        let sent = timeline.written.unwrap_or(started);
-        let sent = sent.min(first_token.unwrap_or(end)).min(end);
-        Observation::new(
-            self.request.id,
-            self.request.endpoint,
-            self.request.due.min(sent),
-            sent,
-            first_token,
-            end,
-            self.answer.tokens(),
-            outcome(reason, first_token.is_some()),
-        )
-    }
-}
-
-/// The outcome that a reason means. Giving up on an answer whose first token has come censors nothing: it failed.
-fn outcome(reason: Option<&Reason>, has_token: bool) -> Outcome {
-    match reason {
-        None => Outcome::Succeeded,
-        Some(Reason::HttpStatus { status, .. }) => Outcome::Rejected { status: *status },
-        Some(reason) if reason.phase().is_some_and(Phase::is_set_up) => Outcome::ClientFault,
-        Some(Reason::TimedOut { .. }) if !has_token => Outcome::TimedOut,
-        Some(_) => Outcome::Failed,
-    }
-}
-
-/// The reason with a message that may be shown.
-fn redacted(mut reason: Reason, route: &Route) -> Reason {
-    match &mut reason {
-        Reason::HttpStatus { message, .. }
-        | Reason::StreamError { message, .. }
-        | Reason::ParseError { message }
-        | Reason::Connection { message, .. } => *message = route.shown(message),
-        Reason::Empty | Reason::Truncated { .. } | Reason::TimedOut { .. } => {}
-    }
-    reason
 }
 
 /// Reads what is left of a body, for a moment.
-async fn drain(connection: &mut Connection, incoming: Option<Incoming>) {
-    let Some(mut incoming) = incoming else { return };
+async fn drain(connection: &mut Connection, mut incoming: Incoming) {
     let rest = async { while let Some(Ok(_)) = incoming.frame().await {} };
     let _ = tokio::time::timeout(DRAIN, connection.drive(rest)).await;
 }
@@ -518,56 +441,4 @@ fn content_type(response: &Response<Incoming>) -> String {
         .next()
         .unwrap_or_default();
     kind.trim().to_ascii_lowercase()
-}
-
-/// An error with its causes.
-fn said(error: &(dyn Error + 'static)) -> String {
-    let mut said: Vec<String> = causes(error).map(ToString::to_string).collect();
-    said.dedup();
-    said.join(": ")
-}
-
-/// An error, what caused it, and so on.
-fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |&error| error.source())
-}
-
-/// Whether the peer ended in the middle of a message.
-fn is_cut(error: &hyper::Error) -> bool {
-    let mut inputs = causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>());
-    error.is_incomplete_message()
-        || inputs.any(|cause| cause.kind() == io::ErrorKind::UnexpectedEof)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_outcome_follows_from_the_reason_and_the_first_token() {
-        let timed_out = |phase| Reason::TimedOut { phase };
-        assert_eq!(outcome(None, true), Outcome::Succeeded);
-        assert_eq!(
-            outcome(Some(&timed_out(Phase::Tls)), false),
-            Outcome::ClientFault
-        );
-        assert_eq!(
-            outcome(Some(&timed_out(Phase::Headers)), false),
-            Outcome::TimedOut
-        );
-        assert_eq!(
-            outcome(Some(&timed_out(Phase::Stream)), true),
-            Outcome::Failed
-        );
-        assert_eq!(outcome(Some(&Reason::Empty), false), Outcome::Failed);
-        let refused = Reason::HttpStatus {
-            status: 429,
-            retry_after: None,
-            message: String::new(),
-        };
-        assert_eq!(
-            outcome(Some(&refused), false),
-            Outcome::Rejected { status: 429 }
-        );
-    }
 }
