@@ -5,6 +5,7 @@ mod cases;
 mod catalogue;
 mod cli;
 mod determinism;
+mod journal;
 mod oci;
 mod physics;
 mod properties;
