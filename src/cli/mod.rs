@@ -6,6 +6,7 @@ mod check;
 mod failure;
 mod options;
 mod scenarios;
+mod selftest;
 mod simulate;
 mod terminal;
 
@@ -38,6 +39,8 @@ enum Command {
     Check(check::Check),
     Catalog(catalog::CatalogCommand),
     Scenarios(scenarios::Scenarios),
+    #[command(name = "selftest")]
+    SelfTest(selftest::SelfTest),
 }
 
 /// Does what the arguments ask and says how that went: 0 done, 1 done and the answer is no, 2 could not.
@@ -53,6 +56,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(check) => check.run(&terminal),
         Command::Catalog(catalog) => catalog.run(&terminal),
         Command::Scenarios(scenarios) => scenarios.run(&terminal),
+        Command::SelfTest(selftest) => selftest.run(&terminal),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

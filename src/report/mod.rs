@@ -10,6 +10,7 @@ mod json;
 mod markdown;
 pub mod number;
 mod published;
+pub mod selftest;
 pub mod sentence;
 mod strip;
 mod text;

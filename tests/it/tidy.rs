@@ -35,6 +35,7 @@ const RULES: &[Rule] = &[
     pure("request", &["time"]),
     pure("start_phase", &[]),
     pure("observation", &["time", "request"]),
+    pure("timeline", &["time", "observation"]),
     pure("target", &["time", "request", "observation"]),
     pure("stats", &["time"]),
     pure("theory", &[]),
@@ -63,6 +64,17 @@ const RULES: &[Rule] = &[
     pure(
         "measure",
         &["time", "request", "observation", "target", "stats"],
+    ),
+    boundary(
+        "http",
+        &[
+            "time",
+            "request",
+            "observation",
+            "timeline",
+            "target",
+            "stats",
+        ],
     ),
     boundary(
         "experiment",
@@ -102,6 +114,7 @@ const RULES: &[Rule] = &[
             "request",
             "observation",
             "stats",
+            "http",
             "catalog",
             "batching",
             "distribution",
@@ -134,6 +147,7 @@ const RULES: &[Rule] = &[
             "request",
             "observation",
             "stats",
+            "http",
             "catalog",
             "batching",
             "distribution",
