@@ -242,19 +242,19 @@ impl Continuous {
     }
 
     pub(super) fn run(&mut self, now: Time, steps: &mut Vec<Step>) {
-        let mut left = false;
-        if let Phase::Iterating(segment) = self.phase {
-            self.ended = (now, segment.carry());
-            self.advance(segment.count());
-            self.complete_chunks();
-            left = self.finish(now, steps) | self.purge();
-        }
-        self.phase = Phase::Boundary(now);
-        if self.running == 0 && self.waiting.len() == 0 {
-            self.phase = Phase::Idle;
-        } else if !left {
-            self.plan(now, steps);
-        }
+        let Phase::Iterating(segment) = self.phase else {
+            return self.plan(now, steps);
+        };
+        self.ended = (now, segment.carry());
+        self.advance(segment.count());
+        self.complete_chunks();
+        self.finish(now, steps);
+        self.purge();
+        self.phase = if self.running == 0 && self.waiting.len() == 0 {
+            Phase::Idle
+        } else {
+            Phase::Boundary(now)
+        };
     }
 
     pub(super) fn cancel(&mut self, now: Time, key: u32) {
@@ -276,9 +276,7 @@ impl Continuous {
         self.cancelled += 1;
         match self.phase {
             Phase::Iterating(segment) => self.cut(segment, segment.next_boundary(now)),
-            Phase::Boundary(_) | Phase::Idle => {
-                self.purge();
-            }
+            Phase::Boundary(_) | Phase::Idle => self.purge(),
         }
     }
 
@@ -382,9 +380,8 @@ impl Continuous {
         self.context += context;
     }
 
-    /// Lets the sequences go that have all their tokens. Whether there were any.
-    fn finish(&mut self, now: Time, steps: &mut Vec<Step>) -> bool {
-        let mut left = false;
+    /// Lets the sequences go that have all their tokens.
+    fn finish(&mut self, now: Time, steps: &mut Vec<Step>) {
         while let Some(slot) = self
             .next_finish()
             .filter(|next| next.clock == self.clock)
@@ -395,7 +392,6 @@ impl Continuous {
                 held, cancelled, ..
             } = self.sequences[slot as usize];
             self.release(slot);
-            left = true;
             if cancelled {
                 self.cancelled -= 1;
                 self.counters.abandoned_tokens += u64::from(held.job.output_tokens);
@@ -408,7 +404,6 @@ impl Continuous {
                 });
             }
         }
-        left
     }
 
     /// The earliest finish, after dropping stale entries.
@@ -422,10 +417,10 @@ impl Continuous {
         None
     }
 
-    /// Lets the cancelled sequences go. Whether there were any.
-    fn purge(&mut self) -> bool {
+    /// Lets the cancelled sequences go.
+    fn purge(&mut self) {
         if self.cancelled == 0 {
-            return false;
+            return;
         }
         for slot in 0..self.sequences.len() as u32 {
             let sequence = self.sequences[slot as usize];
@@ -435,7 +430,6 @@ impl Continuous {
             }
         }
         self.cancelled = 0;
-        true
     }
 
     /// Takes a sequence out of the batch, at a boundary before the decoding sequences have got the blocks of their next token.

@@ -5,10 +5,11 @@
 //! [`Step`]s that each call appends.
 //!
 //! **The protocol of one instant.** A batch's members are fixed by a call of `run`, not by `push`: a job pushed to an idle
-//! replica makes `wake_at` equal to now, so that all jobs handed over at one instant start together; and a boundary at which
-//! a job left is run in two calls at the same instant, so that its owner can fill the freed place in between. The owner
+//! replica makes `wake_at` equal to now, so that all jobs handed over at one instant start together; and every boundary is
+//! run in two calls at the same instant, so that its owner can fill freed places in between, and jobs that come or go at
+//! the very instant of a boundary find it open, whether or not iterations were skipped before it. The owner
 //! therefore does, after every call: read the steps, push queued jobs while [`Executor::has_room`], ask `wake_at` again. If
-//! it says now, either call `run` at once or let the calendar do it after the other events of this instant. A job pushed
+//! it says now, it calls `run` once nothing else happens at this instant. A job pushed
 //! after the batch of this instant has been fixed joins at the next boundary.
 //!
 //! **Promises.** Every job pushed ends in exactly one of `Finished`, `Dropped`, a `cancel`, or the list that `fail` returns;

@@ -109,7 +109,7 @@ impl Static {
                 at: now,
             });
         }
-        if end == now {
+        if end == now || self.batch.is_empty() {
             self.end = None;
             self.set_due(now);
         }

@@ -362,6 +362,24 @@ fn cancelling_every_member_ends_a_static_batch() {
 }
 
 #[test]
+fn a_static_batch_is_over_when_its_last_member_is() {
+    let config = Config::Static(StaticConfig {
+        release_early: true,
+        ..static_batches(2, 0.0, BatchTime::Stated)
+    });
+    let stated = |key, decode| Job {
+        prefill: Duration::from_secs(0.1),
+        decode: Duration::from_secs(decode),
+        ..job(key, 10, 5)
+    };
+    let mut trace = arrivals(&[(0.0, stated(0, 100.0)), (0.0, stated(1, 1.0))]);
+    trace.push((Time::from_secs(0.05), Event::Cancel(0)));
+    trace.extend(arrivals(&[(0.5, stated(2, 1.0))]));
+    let outcome = drive(&config, &trace, false);
+    assert_eq!(outcome.jobs[2].joined_at(), Time::from_secs(1.1));
+}
+
+#[test]
 fn a_failed_replica_names_all_it_held_and_starts_afresh() {
     let configs = [
         Config::Slots { slots: 2 },

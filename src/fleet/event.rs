@@ -5,7 +5,7 @@
 pub(super) enum Event {
     /// A replica's executor has something to do.
     Work { replica: u32, generation: u32 },
-    /// A replica's executor may begin, once all requests of this instant are there.
+    /// A replica's executor may begin, once all requests of this instant have come or gone.
     Begin { replica: u32, generation: u32 },
     /// A benchmark's client learns how its request ended.
     Observed { request: u32 },
@@ -43,16 +43,16 @@ pub(super) enum Event {
 
 impl Event {
     /// Order among events of one instant. Changing it changes results. Work ends and replicas get ready before new requests
-    /// come, so that a request never waits beside a free replica; a batch begins once all requests of the instant are there; an
-    /// arrival at the very instant of an expiry finds the replica
-    /// warm; autoscalers look last, at a settled instant.
+    /// come, so that a request never waits beside a free replica; a batch begins once all requests of the instant have come or
+    /// gone, so that it makes no difference whether a boundary falls to a segment's end; an arrival at the very instant of an
+    /// expiry finds the replica warm; autoscalers look last, at a settled instant.
     pub(super) fn class(self) -> u8 {
         match self {
             Self::Work { .. } | Self::Observed { .. } => 0,
             Self::PhaseOver { .. } | Self::LoadOver { .. } | Self::Refill { .. } => 1,
             Self::Arrival { .. } | Self::Probe { .. } => 2,
-            Self::Begin { .. } => 3,
-            Self::ClientTimeout { .. } | Self::QueueTimeout { .. } => 4,
+            Self::ClientTimeout { .. } | Self::QueueTimeout { .. } => 3,
+            Self::Begin { .. } => 4,
             Self::Idle { .. }
             | Self::Failure { .. }
             | Self::FailureAt { .. }

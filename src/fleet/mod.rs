@@ -306,6 +306,7 @@ impl<P: Probe> Target for Fleet<P> {
                 return Some(observation);
             }
             let event = self.calendar.pop_before(until)?;
+            self.probe.event(self.calendar.now(), &event);
             self.handle(event);
         }
     }

@@ -7,9 +7,15 @@ use crate::observation::Outcome;
 use crate::request::RequestId;
 use crate::start_phase::StartPhase;
 use crate::time::{Duration, Time};
+use std::fmt::Debug;
 
 /// Watches a fleet.
 pub trait Probe {
+    /// An event is about to be handled; what it shows of itself is for debugging.
+    fn event(&mut self, at: Time, event: &dyn Debug) {
+        let _ = (at, event);
+    }
+
     /// A request has ended.
     fn request_ended(&mut self, trace: &RequestTrace) {
         let _ = trace;

@@ -103,7 +103,8 @@ impl Variant {
         Self { name, form }
     }
 
-    /// Written as a table, or as a bare value that stands for `key.name = { value_key = value }`.
+    /// Written as a table, or as a bare value that stands for `key.name = { value_key = value }`; the first of several is
+    /// the one that a bare value means.
     pub const fn shorthand(name: &'static str, value_key: &'static str) -> Self {
         let form = Form::Shorthand(value_key);
         Self { name, form }
@@ -290,7 +291,7 @@ impl Reader<'_> {
             return chosen;
         }
         match pick(default_node(default, self.header), variants) {
-            Ok(picked) => self.open(key, picked, self.header, true),
+            Ok(picked) => self.open(key, variants, picked, self.header, true),
             Err((_, complaint)) => panic!(
                 "the default {default} {}: it {}",
                 complaint.says, complaint.found
@@ -307,7 +308,7 @@ impl Reader<'_> {
         let (name, node) = self.take(key)?;
         let span = node.span;
         match pick(node, variants) {
-            Ok(picked) => Some(self.open(key, picked, name.span, self.defaulted)),
+            Ok(picked) => Some(self.open(key, variants, picked, name.span, self.defaulted)),
             Err((place, complaint)) => {
                 self.complain(key, place.unwrap_or(span), complaint);
                 None
@@ -519,6 +520,7 @@ impl Reader<'_> {
     fn open(
         &mut self,
         key: &str,
+        variants: &[Variant],
         picked: Picked,
         at: Span,
         defaulted: bool,
@@ -533,9 +535,14 @@ impl Reader<'_> {
             self.note(key, quoted(name), defaulted);
             self.reading.understood.borrow_mut().detached()
         } else {
+            let bare = variants
+                .iter()
+                .find(|variant| matches!(variant.form, Form::Shorthand(_)));
             let shorthand = match form {
-                Form::Shorthand(value_key) => Some(value_key),
-                Form::Table | Form::Unit => None,
+                Form::Shorthand(value_key) if bare.is_some_and(|bare| bare.name == name) => {
+                    Some(value_key)
+                }
+                _ => None,
             };
             self.reading
                 .understood

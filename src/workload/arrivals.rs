@@ -168,7 +168,7 @@ impl Arrivals {
         let silent = at + 52.0 * WEEK;
         loop {
             let (intensity, holds) = self.intensity(at);
-            if intensity * (holds - at) >= work || (work == 0.0 && intensity > 0.0) {
+            if intensity > 0.0 && intensity * (holds - at) >= work {
                 return Some(at + work / intensity);
             }
             if holds.is_infinite() || holds > silent {
@@ -227,6 +227,17 @@ mod tests {
             .take(4)
             .collect();
         assert_eq!(times, [0.0, 0.8, 1.6, 2.4].map(Time::from_secs));
+    }
+
+    #[test]
+    fn a_metronome_that_begins_in_a_silent_hour_strikes_when_it_is_over() {
+        let mut daily = [1.0; 24];
+        daily[0] = 0.0;
+        let process = ArrivalProcess {
+            curve: Curve::new(&daily, &[1.0; 7]),
+            ..renewal(1.0, Distribution::Constant(1.0))
+        };
+        assert_eq!(arrivals(process).next(), Some(Time::from_secs(3600.0)));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Two providers, three deployments, two sessions, time-outs, cold starts, and published figures.
-const BETS: &str = r#"
+pub(crate) const BETS: &str = r#"
 title = "Two bets"
 seed = 3
 
@@ -70,7 +70,7 @@ service.slots.prefill = { lognormal = { median = "350ms", p95 = "450ms" } }
 "#;
 
 /// Runs the program on a scenario from standard input.
-fn run(scenario: &str, arguments: &[&str]) -> Output {
+pub(crate) fn run(scenario: &str, arguments: &[&str]) -> Output {
     let mut child = Command::new(assert_cmd::cargo::cargo_bin!("thermocline"))
         .args(arguments)
         .env_remove("COLUMNS")
@@ -106,7 +106,7 @@ fn results(scenario: &str, arguments: &[&str]) -> Value {
 }
 
 /// The files of a folder by name.
-fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(folder).expect("the folder is there");
     entries
         .map(|entry| entry.expect("it can be read"))

@@ -1,5 +1,8 @@
 //! What tests share: scenarios as text, runs of them, and looking things up in what a run gave.
 
+use proptest::prelude::*;
+use proptest::test_runner::{FileFailurePersistence, TestError, TestRunner};
+use std::fmt::Debug;
 use thermocline::experiment::{Keep, Plan, Run, RunResult, run};
 use thermocline::fleet::{Ledger, ReplicaMoved, RequestTrace, Stage};
 use thermocline::measure::summary::Summary;
@@ -12,6 +15,36 @@ pub(crate) const EVERYTHING: Keep = Keep {
     everybody: true,
     replicas: true,
 };
+
+/// Some cases, and no file of failures beside the sources.
+pub(crate) fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
+        ..ProptestConfig::default()
+    }
+}
+
+/// Holds a law against random values of a strategy, so that something can be asked of all of them afterwards.
+pub(crate) fn hold<S: Strategy>(cases: u32, strategy: &S, law: impl Fn(S::Value))
+where
+    S::Value: Debug,
+{
+    let result = TestRunner::new(config(cases)).run(strategy, |value| {
+        law(value);
+        Ok(())
+    });
+    match result {
+        Ok(()) => {}
+        Err(TestError::Fail(reason, value)) => panic!("{reason}\n{value:?}"),
+        Err(TestError::Abort(reason)) => panic!("{reason}"),
+    }
+}
+
+/// One of some texts.
+pub(crate) fn one_of(choices: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
+    prop::sample::select(choices)
+}
 
 /// A scenario without a benchmark and without warm-up, that lasts `horizon`.
 pub(crate) fn fleet(horizon: &str, body: &str) -> String {

@@ -1,10 +1,16 @@
 //! Waiting: limits, time-outs, priorities, and queues that must not stall.
 
-use crate::support::{bench, fleet, ledger, moved, requests, simulate, starts, summary, waited};
+use crate::support::{
+    EVERYTHING, bench, fleet, ledger, moved, plan, requests, simulate, starts, summary, waited,
+};
+use rayon::prelude::*;
 use std::collections::BTreeSet;
+use thermocline::experiment::{Run, run};
 use thermocline::fleet::{Stage, StartPhase};
 use thermocline::measure::summary::{AwareQuantile, Warning};
 use thermocline::observation::Outcome;
+use thermocline::stats::{Estimate, Sample};
+use thermocline::theory::Mmc;
 use thermocline::time::{Duration, Time};
 
 const TOO_MANY: Outcome = Outcome::Rejected { status: 429 };
@@ -142,6 +148,73 @@ fn c064_models_that_share_a_gpu_do_not_stall() {
             "one GPU worked {total} h in 100 s"
         );
         assert_eq!(moved(&result, 1, Stage::Stopped), [30.0]);
+    }
+}
+
+/// Queues of theory, by twenty replications: the mean wait of Erlang lies in the 99.9 % interval, and the time-average number
+/// of requests is the arrival rate times the mean time in the system (Little 1961), here exactly but for those at the ends.
+#[test]
+fn c065_waits_are_those_of_queueing_theory() {
+    for (servers, rate, expected) in [
+        (1, 0.3, 0.428_571),
+        (1, 0.7, 2.333_333),
+        (4, 3.0, 0.509_434),
+    ] {
+        let law = Mmc {
+            arrival_rate: rate,
+            service_rate: 1.0,
+            servers,
+        };
+        assert!(
+            (law.mean_wait() - expected).abs() < 1e-6,
+            "the case gives {expected} s"
+        );
+        let plan = plan(&format!(
+            "time = {{ warm_up = \"1000s\", horizon = \"{}s\" }}
+            benchmark = {{ requests = 0, discard = 0 }}
+            [providers.p.deployments.m]
+            service.slots = {{ prefill.exponential.mean = \"1s\", decode = \"0s\" }}
+            scaling = {{ min = {servers}, max = {servers} }}
+            traffic.t.arrivals = \"{rate}/s\"",
+            (20_000.0 / rate).round()
+        ));
+        let waits: Vec<f64> = (0..20_u64)
+            .into_par_iter()
+            .map(|replication| {
+                let result = run(
+                    &plan,
+                    Run {
+                        provider: 0,
+                        session: 0,
+                        replication,
+                    },
+                    EVERYTHING,
+                );
+                let all = requests(&result, 0);
+                let ledger = ledger(&result, 0);
+                let time: f64 = all
+                    .iter()
+                    .map(|one| one.end.since(one.arrived).as_secs())
+                    .sum();
+                let number = ledger.request_time as f64 / ledger.window.as_nanos() as f64;
+                let little = time / ledger.window.as_secs();
+                assert!(
+                    (number / little - 1.0).abs() < 0.005,
+                    "{number} and {little}"
+                );
+                all.iter().map(|one| waited(one).as_secs()).sum::<f64>() / all.len() as f64
+            })
+            .collect();
+        let estimate = Estimate::of_mean(&Sample::new(waits).expect("waits"), 0.999);
+        let interval = estimate.interval.expect("twenty replications");
+        assert!(
+            interval.contains(expected),
+            "{expected} s is not in {interval:?}"
+        );
+        assert!(
+            interval.half_width() < 0.12 * expected,
+            "{interval:?} shows nothing"
+        );
     }
 }
 

@@ -1,13 +1,14 @@
 //! Randomness: what the seed decides, and what it must not share.
 
-use crate::determinism::{digest, on_threads};
-use crate::support::{EVERYTHING, fleet, ledger, plan, requests, run_plan, simulate};
-use std::collections::BTreeSet;
+use crate::determinism::{on_threads, under_load};
+use crate::journal::Digest;
+use crate::support::{EVERYTHING, fleet, ledger, plan, requests, run_plan, simulate, waited};
+use std::collections::{BTreeMap, BTreeSet};
 use thermocline::experiment::repeat::repeat;
-use thermocline::experiment::{Keep, RunResult};
+use thermocline::experiment::{Keep, Run, RunResult, run};
 use thermocline::scenario::{self, Overrides};
-use thermocline::stats::CvDefinition;
-use thermocline::time::Time;
+use thermocline::stats::{CvDefinition, Sample};
+use thermocline::time::{Duration, Time};
 
 fn poisson(seed: u64) -> String {
     let body = "[providers.p.deployments.m]\nscaling.min = 1\ntraffic.t.arrivals = \"1/s\"";
@@ -33,8 +34,8 @@ fn c070_the_seed_controls_everything() {
     for seed in seeds {
         assert_eq!(plan(&poisson(seed)).seed, seed);
         assert_eq!(
-            digest(&simulate(&poisson(seed))),
-            digest(&simulate(&poisson(seed)))
+            Digest::of(&simulate(&poisson(seed))),
+            Digest::of(&simulate(&poisson(seed)))
         );
         let overrides = Overrides {
             seed: Some(seed),
@@ -44,8 +45,8 @@ fn c070_the_seed_controls_everything() {
             scenario::load("test.toml", &poisson(99), &overrides).expect("a valid scenario");
         assert_eq!(overridden.seed, seed);
         assert_eq!(
-            digest(&run_plan(&overridden)),
-            digest(&simulate(&poisson(seed)))
+            Digest::of(&run_plan(&overridden)),
+            Digest::of(&simulate(&poisson(seed)))
         );
     }
 }
@@ -122,7 +123,7 @@ fn ties(router: &str) -> String {
     )
 }
 
-/// The same bytes five times and on any number of threads.
+/// The same bytes five times, on any number of threads, and on a busy machine.
 #[test]
 fn c072_equal_instants_are_served_in_one_order() {
     for router in [
@@ -134,7 +135,7 @@ fn c072_equal_instants_are_served_in_one_order() {
     ] {
         let plan = plan(&ties(router));
         let once = || {
-            digest(&repeat(
+            Digest::of(&repeat(
                 &plan,
                 4,
                 CvDefinition::StdOverMean,
@@ -150,6 +151,8 @@ fn c072_equal_instants_are_served_in_one_order() {
                 "{router} on {threads} threads"
             );
         }
+        let busy = under_load(|| on_threads(8, once));
+        assert_eq!(busy, first, "{router} on a busy machine");
     }
 }
 
@@ -165,7 +168,7 @@ fn c073_watching_changes_nothing() {
             run.everybody.clear();
             run.replicas.clear();
         }
-        digest(&outcome)
+        Digest::of(&outcome)
     };
     let plain = with(Keep::default(), &|| ());
     let heard = std::sync::atomic::AtomicU32::new(0);
@@ -184,4 +187,88 @@ fn c073_watching_changes_nothing() {
         plain
     );
     assert_eq!(heard.into_inner(), 2);
+}
+
+/// A model with a warm pool of `pool` replicas and never more, whose answers take `decode`.
+fn pooled(pool: u32, decode: &str) -> String {
+    fleet(
+        "600s",
+        &format!(
+            "[providers.p.deployments.m]
+            service.slots = {{ prefill.exponential.mean = \"2s\", decode = \"{decode}\" }}
+            scaling = {{ min = {pool}, max = {pool} }}
+            traffic.t.arrivals = \"1/s\""
+        ),
+    )
+}
+
+/// Settings of a sweep differ by what they are, not by luck: they meet the same requests, and a FIFO queue with one server
+/// more makes nobody wait longer.
+#[test]
+fn c101_settings_of_a_sweep_meet_the_same_demand() {
+    let with = |pool| {
+        let result = simulate(&pooled(pool, "1s"));
+        let waits: BTreeMap<(Time, u32, u32), Duration> = requests(&result, 0)
+            .iter()
+            .map(|trace| {
+                let key = (trace.arrived, trace.prompt_tokens, trace.output_tokens);
+                (key, waited(trace))
+            })
+            .collect();
+        (ledger(&result, 0).arrived, waits)
+    };
+    let (arrived, mut fewer) = with(3);
+    for pool in 4..=8 {
+        let (met, more) = with(pool);
+        assert_eq!(met, arrived);
+        for (request, wait) in &fewer {
+            assert!(
+                more.get(request).is_some_and(|with| with <= wait),
+                "{request:?} with {pool}"
+            );
+        }
+        fewer = more;
+    }
+}
+
+/// What common random numbers are for: over forty replications, the difference between two settings varies far less when both
+/// meet the same demand than when each has its own.
+#[test]
+fn c101_paired_differences_vary_less() {
+    let mean_waits = |decode: &str, from: u64| -> Vec<f64> {
+        let plan = plan(&pooled(5, decode));
+        let one = |replication| {
+            let result = run(
+                &plan,
+                Run {
+                    provider: 0,
+                    session: 0,
+                    replication,
+                },
+                EVERYTHING,
+            );
+            let waits = requests(&result, 0);
+            waits
+                .iter()
+                .map(|trace| waited(trace).as_secs())
+                .sum::<f64>()
+                / waits.len() as f64
+        };
+        (from..from + 40).map(one).collect()
+    };
+    let variance_of_difference = |other: &[f64]| {
+        let differences = mean_waits("1s", 0)
+            .into_iter()
+            .zip(other)
+            .map(|(a, b)| a - b);
+        let differences = Sample::new(differences.collect()).expect("differences");
+        differences.variance().expect("forty of them")
+    };
+    let paired = variance_of_difference(&mean_waits("1100ms", 0));
+    let independent = variance_of_difference(&mean_waits("1100ms", 1_000));
+    // The quotient of two variances of forty normal values each exceeds 2.8 less than once in a thousand times if nothing is behind it.
+    assert!(
+        independent > 2.8 * paired,
+        "{paired} s2 paired, {independent} s2 independent"
+    );
 }

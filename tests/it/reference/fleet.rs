@@ -1,0 +1,601 @@
+//! The fleet, event by event: a list of what will happen, and a scan for what happens first.
+
+use super::replica::{self, Replica};
+use super::workload::{HORIZON, Job, Model, Nanos, Workload};
+use super::{Ended, named};
+use thermocline::observation::Outcome;
+
+/// What can happen. Things of one instant happen in this order, equals in the order in which they were foreseen: work ends and
+/// replicas get ready before requests come, clients give up before a batch begins, and whoever comes at the instant of an
+/// expiry finds the replica there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum What {
+    /// A replica's work.
+    Turn(usize),
+    /// A phase of a replica's start is over.
+    PhaseOver(usize),
+    /// The next request of a model's stream.
+    Arrival(usize, usize),
+    /// A request's client gives up.
+    GiveUp(usize),
+    /// A request has been held for too long.
+    Expel(usize),
+    /// A replica's work that waits for the others of its instant.
+    Begin(usize),
+    /// A replica's keep-alive is over.
+    Expire(usize),
+    /// The oldest ready replica of a model dies.
+    Die(usize),
+}
+
+impl What {
+    fn class(self) -> u8 {
+        match self {
+            Self::Turn(_) => 0,
+            Self::PhaseOver(_) => 1,
+            Self::Arrival(..) => 2,
+            Self::GiveUp(_) | Self::Expel(_) => 3,
+            Self::Begin(_) => 4,
+            Self::Expire(_) | Self::Die(_) => 5,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    Held,
+    At(usize),
+    Over,
+}
+
+struct Request {
+    model: usize,
+    stream: usize,
+    wakes: bool,
+    arrived: Nanos,
+    /// How many replicas there had ever been.
+    replicas_before: usize,
+    cold: bool,
+    job: Job,
+    place: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stage {
+    /// Waiting for a GPU.
+    Queued,
+    Starting,
+    Ready,
+    Gone,
+}
+
+/// One that was ever started.
+struct Server {
+    model: usize,
+    stage: Stage,
+    phases_done: usize,
+    ready_at: Nanos,
+    work: Box<dyn Replica>,
+    /// When its work is due, as it stands on the agenda.
+    foreseen: Option<Nanos>,
+    idle_since: Nanos,
+    /// Idle for longer than its keep-alive.
+    is_overdue: bool,
+}
+
+/// The fleet.
+pub(crate) struct Fleet<'a> {
+    workload: &'a Workload,
+    now: Nanos,
+    foreseen: u64,
+    agenda: Vec<(Nanos, u8, u64, What)>,
+    /// Requests yet to come, by model and stream, the next one last.
+    coming: Vec<Vec<Vec<(Nanos, Job)>>>,
+    requests: Vec<Request>,
+    /// Keys of held requests by model, in the order in which they will be served.
+    held: Vec<Vec<usize>>,
+    servers: Vec<Server>,
+    ended: Vec<Ended>,
+}
+
+/// What becomes of a workload's requests until the horizon.
+pub(crate) fn simulate(workload: &Workload) -> Vec<Ended> {
+    let mut fleet = Fleet {
+        workload,
+        now: 0,
+        foreseen: 0,
+        agenda: Vec::new(),
+        coming: Vec::new(),
+        requests: Vec::new(),
+        held: vec![Vec::new(); workload.models.len()],
+        servers: Vec::new(),
+        ended: Vec::new(),
+    };
+    for model in 0..workload.models.len() {
+        fleet.open(model);
+    }
+    while let Some(&next) = fleet.agenda.iter().min_by_key(|one| (one.0, one.1, one.2)) {
+        if next.0 >= HORIZON {
+            break;
+        }
+        fleet.agenda.retain(|one| one.2 != next.2);
+        fleet.now = next.0;
+        fleet.happen(next.3);
+    }
+    fleet.ended.sort();
+    fleet.ended
+}
+
+impl Fleet<'_> {
+    fn foresee(&mut self, at: Nanos, what: What) {
+        self.foreseen += 1;
+        self.agenda.push((at, what.class(), self.foreseen, what));
+    }
+
+    fn forget(&mut self, what: What) {
+        self.agenda.retain(|one| one.3 != what);
+    }
+
+    fn model(&self, model: usize) -> &Model {
+        &self.workload.models[model]
+    }
+
+    fn open(&mut self, model: usize) {
+        let initial = self.model(model).initial.min(self.model(model).max);
+        for _ in 0..initial {
+            if self.free_gpus() > 0 {
+                let server = self.new_server(model, Stage::Starting);
+                self.become_ready(server);
+            }
+        }
+        let mut coming = Vec::new();
+        for (stream, from) in self.model(model).streams.iter().enumerate() {
+            let jobs = self.workload.jobs(model, stream);
+            coming.push(
+                from.times
+                    .iter()
+                    .copied()
+                    .zip(jobs)
+                    .rev()
+                    .collect::<Vec<_>>(),
+            );
+        }
+        let streams = coming.len();
+        self.coming.push(coming);
+        for stream in 0..streams {
+            self.foresee_arrival(model, stream);
+        }
+        for at in self.model(model).failures.clone() {
+            self.foresee(at, What::Die(model));
+        }
+        self.scale(model);
+    }
+
+    fn happen(&mut self, what: What) {
+        match what {
+            What::Turn(server) | What::Begin(server) => self.turn(server),
+            What::PhaseOver(server) => {
+                self.servers[server].phases_done += 1;
+                self.next_phase(server);
+            }
+            What::Arrival(model, stream) => self.arrive(model, stream),
+            What::GiveUp(request) => self.give_up(request),
+            What::Expel(request) => self.expel(request),
+            What::Expire(server) => {
+                if self.may_stop(self.servers[server].model) {
+                    self.stop(server);
+                } else {
+                    self.servers[server].is_overdue = true;
+                }
+            }
+            What::Die(model) => self.die(model),
+        }
+    }
+
+    // Counting.
+
+    fn at_stage(&self, model: usize, stage: impl Fn(Stage) -> bool) -> Vec<usize> {
+        let all = 0..self.servers.len();
+        all.filter(|&one| self.servers[one].model == model && stage(self.servers[one].stage))
+            .collect()
+    }
+
+    fn ready(&self, model: usize) -> Vec<usize> {
+        self.at_stage(model, |stage| stage == Stage::Ready)
+    }
+
+    fn starting(&self, model: usize) -> Vec<usize> {
+        self.at_stage(model, |stage| {
+            matches!(stage, Stage::Queued | Stage::Starting)
+        })
+    }
+
+    /// Requests in the system that may start replicas.
+    fn waking(&self, model: usize) -> u32 {
+        let own = self.requests.iter().filter(|one| one.model == model);
+        own.filter(|one| one.wakes && one.place != Place::Over)
+            .count() as u32
+    }
+
+    fn free_gpus(&self) -> u32 {
+        let holding = |one: &&Server| matches!(one.stage, Stage::Starting | Stage::Ready);
+        let used = self.servers.iter().filter(holding).count() as u32;
+        self.workload.gpus.map_or(u32::MAX, |gpus| gpus - used)
+    }
+
+    fn is_idle(&self, server: usize) -> bool {
+        self.servers[server].stage == Stage::Ready && self.servers[server].work.holds().is_empty()
+    }
+
+    /// Replicas that the requests are worth, and with them the buffer.
+    fn wanted(&self, model: usize) -> u32 {
+        let own = self.model(model);
+        match self.waking(model) {
+            0 => 0,
+            waking => waking.div_ceil(own.target) + own.buffer,
+        }
+    }
+
+    fn may_stop(&self, model: usize) -> bool {
+        let own = self.model(model);
+        let needed = own.min.max(self.wanted(model).min(own.max));
+        self.ready(model).len() as u32 > needed
+    }
+
+    // Requests.
+
+    fn foresee_arrival(&mut self, model: usize, stream: usize) {
+        if let Some(&(at, _)) = self.coming[model][stream].last() {
+            self.foresee(at, What::Arrival(model, stream));
+        }
+    }
+
+    fn arrive(&mut self, model: usize, stream: usize) {
+        let key = self.requests.len();
+        let (_, job) = self.coming[model][stream].pop().expect("it was foreseen");
+        let from = &self.workload.models[model].streams[stream];
+        if let Some(timeout) = from.timeout {
+            self.foresee(self.now + timeout, What::GiveUp(key));
+        }
+        self.foresee_arrival(model, stream);
+        self.requests.push(Request {
+            model,
+            stream,
+            wakes: from.wakes,
+            arrived: self.now,
+            replicas_before: self.servers.len(),
+            cold: false,
+            job: Job { key, ..job },
+            place: Place::Held,
+        });
+        let is_asleep = self.ready(model).is_empty();
+        if !replica::new(&self.model(model).service).can_ever_fit(&job) {
+            self.refuse(key, 413);
+        } else if is_asleep && !self.model(model).hold_while_cold && from.wakes {
+            self.scale(model);
+            self.refuse(key, 503);
+        } else if is_asleep && self.starting(model).is_empty() && !from.wakes {
+            self.refuse(key, 503);
+        } else {
+            self.hold(key);
+            self.scale(model);
+        }
+    }
+
+    /// Lets a request wait its turn, or refuses it or the one that must give way to it.
+    fn hold(&mut self, key: usize) {
+        let model = self.requests[key].model;
+        let priority = |fleet: &Self, key: usize| fleet.requests[key].job.priority;
+        let mine = priority(self, key);
+        let limit = self.model(model).queue_limit.unwrap_or(u32::MAX) as usize;
+        let is_first = self.held[model].is_empty();
+        if is_first && self.free_server(model, key).is_some() {
+            self.held[model].push(key);
+            return self.serve(model);
+        }
+        if self.held[model].len() >= limit {
+            match self.held[model].last().copied() {
+                Some(last) if priority(self, last) < mine => {
+                    self.held[model].pop();
+                    self.refuse(last, 429);
+                }
+                _ => return self.refuse(key, 429),
+            }
+        }
+        let place = self.held[model]
+            .iter()
+            .position(|&other| priority(self, other) < mine);
+        let place = place.unwrap_or(self.held[model].len());
+        self.held[model].insert(place, key);
+        if let Some(timeout) = self.model(model).queue_timeout {
+            self.foresee(self.now + timeout, What::Expel(key));
+        }
+        self.serve(model);
+    }
+
+    /// Who would take a request now: the one with the fewest requests, and among those the model's choice.
+    fn free_server(&self, model: usize, key: usize) -> Option<usize> {
+        let job = &self.requests[key].job;
+        let free = self.ready(model).into_iter();
+        let free = free.filter(|&one| self.servers[one].work.has_room(job));
+        let order = self.model(model).idle_order;
+        free.min_by_key(|&one| {
+            let (since, serial) = (
+                self.servers[one].idle_since.cast_signed(),
+                one.cast_signed(),
+            );
+            let chosen = match order {
+                "most-recently-idle" => (-since, -serial),
+                "least-recently-idle" => (since, serial),
+                _ => (0, -serial),
+            };
+            (self.servers[one].work.holds().len(), chosen)
+        })
+    }
+
+    /// Hands held requests over while there is room for the first of them.
+    fn serve(&mut self, model: usize) {
+        while let Some(&key) = self.held[model].first()
+            && let Some(server) = self.free_server(model, key)
+        {
+            self.held[model].remove(0);
+            let (now, by) = (self.now, &mut self.servers[server]);
+            by.is_overdue = false;
+            let request = &mut self.requests[key];
+            request.cold = by.ready_at > request.arrived || server >= request.replicas_before;
+            request.place = Place::At(server);
+            by.work.push(now, request.job);
+            self.forget(What::Expire(server));
+            self.forget(What::Expel(key));
+            self.look_ahead(server);
+        }
+    }
+
+    fn refuse(&mut self, key: usize, status: u16) {
+        self.end(key, Outcome::Rejected { status });
+    }
+
+    fn end(&mut self, key: usize, outcome: Outcome) {
+        let request = &mut self.requests[key];
+        let token = match request.place {
+            Place::At(server) => self.servers[server].work.first_token(key),
+            Place::Held | Place::Over => None,
+        };
+        request.place = Place::Over;
+        self.ended.push(Ended {
+            model: request.model,
+            stream: request.stream,
+            arrived: request.arrived,
+            first_token: token.filter(|&at| at <= self.now && outcome != Outcome::TimedOut),
+            end: self.now,
+            outcome: named(outcome),
+            cold: request.cold,
+        });
+        self.forget(What::GiveUp(key));
+        self.forget(What::Expel(key));
+    }
+
+    fn give_up(&mut self, key: usize) {
+        let Request { model, place, .. } = self.requests[key];
+        if let Place::At(server) = place {
+            let token = self.servers[server].work.first_token(key);
+            if token.is_some_and(|at| at <= self.now) {
+                return;
+            }
+            self.servers[server].work.cancel(self.now, key);
+            self.look_ahead(server);
+            self.end(key, Outcome::TimedOut);
+            self.after_work(server);
+        } else {
+            self.leave_queue(key);
+            self.end(key, Outcome::TimedOut);
+            self.serve(model);
+        }
+        self.settle(model);
+    }
+
+    fn expel(&mut self, key: usize) {
+        let model = self.requests[key].model;
+        self.leave_queue(key);
+        self.refuse(key, 503);
+        self.serve(model);
+        self.settle(model);
+    }
+
+    /// One that gives up while the model has nothing but starts has met a cold start.
+    fn leave_queue(&mut self, key: usize) {
+        let model = self.requests[key].model;
+        self.requests[key].cold = self.ready(model).is_empty() && !self.starting(model).is_empty();
+        self.held[model].retain(|&other| other != key);
+    }
+
+    // Replicas.
+
+    fn new_server(&mut self, model: usize, stage: Stage) -> usize {
+        self.servers.push(Server {
+            model,
+            stage,
+            phases_done: 0,
+            ready_at: Nanos::MAX,
+            work: replica::new(&self.model(model).service),
+            foreseen: None,
+            idle_since: self.now,
+            is_overdue: false,
+        });
+        self.servers.len() - 1
+    }
+
+    /// Starts what is wanted.
+    fn scale(&mut self, model: usize) {
+        let own = self.model(model);
+        let wanted = self.wanted(model).max(own.min).min(own.max) as usize;
+        let there = self.ready(model).len() + self.starting(model).len();
+        for _ in there..wanted {
+            let server = self.new_server(model, Stage::Queued);
+            self.evict_for(server);
+            self.share_out_gpus();
+        }
+        self.cancel_surplus(model);
+    }
+
+    /// Gives free GPUs to those who wait for one, first come, first served.
+    fn share_out_gpus(&mut self) {
+        while self.free_gpus() > 0
+            && let Some(server) = self.first_queued()
+        {
+            self.servers[server].stage = Stage::Starting;
+            self.next_phase(server);
+        }
+    }
+
+    fn first_queued(&self) -> Option<usize> {
+        self.servers
+            .iter()
+            .position(|one| one.stage == Stage::Queued)
+    }
+
+    /// Stops the idle replica of another model that has been idle for longest, if one is needed and can be spared.
+    fn evict_for(&mut self, server: usize) {
+        if !self.workload.evict_idle || self.free_gpus() > 0 {
+            return;
+        }
+        let others = (0..self.servers.len()).filter(|&other| {
+            self.is_idle(other)
+                && self.servers[other].model != self.servers[server].model
+                && self.may_stop(self.servers[other].model)
+        });
+        if let Some(victim) = others.min_by_key(|&other| (self.servers[other].idle_since, other)) {
+            self.stop(victim);
+        }
+    }
+
+    fn next_phase(&mut self, server: usize) {
+        let done = self.servers[server].phases_done;
+        match self.model(self.servers[server].model).start.get(done) {
+            Some(&length) => self.foresee(self.now + length, What::PhaseOver(server)),
+            None => self.become_ready(server),
+        }
+    }
+
+    fn become_ready(&mut self, server: usize) {
+        self.servers[server].stage = Stage::Ready;
+        self.servers[server].ready_at = self.now;
+        self.after_work(server);
+        self.settle(self.servers[server].model);
+    }
+
+    fn turn(&mut self, server: usize) {
+        self.servers[server].foreseen = None;
+        for key in self.servers[server].work.turn(self.now) {
+            self.end(key, Outcome::Succeeded);
+        }
+        self.look_ahead(server);
+        self.after_work(server);
+        self.settle(self.servers[server].model);
+    }
+
+    /// Puts a replica's next turn on the agenda, if it is another than before.
+    fn look_ahead(&mut self, server: usize) {
+        let due = self.servers[server].work.due();
+        if due == self.servers[server].foreseen {
+            return;
+        }
+        self.servers[server].foreseen = due;
+        self.forget(What::Turn(server));
+        self.forget(What::Begin(server));
+        if let Some(at) = due {
+            let is_now = at == self.now;
+            self.foresee(
+                at,
+                if is_now {
+                    What::Begin(server)
+                } else {
+                    What::Turn(server)
+                },
+            );
+        }
+    }
+
+    /// A replica may have room, or nothing to do: its keep-alive counts from now.
+    fn after_work(&mut self, server: usize) {
+        let model = self.servers[server].model;
+        self.serve(model);
+        if !self.is_idle(server) {
+            return;
+        }
+        self.servers[server].idle_since = self.now;
+        self.forget(What::Expire(server));
+        if let Some(span) = self.model(model).keep_alive {
+            self.foresee(self.now + span, What::Expire(server));
+        }
+        while let Some(first) = self.first_queued() {
+            self.evict_for(first);
+            if self.first_queued() == Some(first) {
+                break;
+            }
+        }
+    }
+
+    /// Requests have left: what only they had kept or started goes.
+    fn settle(&mut self, model: usize) {
+        self.cancel_surplus(model);
+        let mut overdue = self.ready(model);
+        overdue.retain(|&one| self.servers[one].is_overdue && self.is_idle(one));
+        overdue.sort_by_key(|&one| (self.servers[one].idle_since, one));
+        for one in overdue {
+            if self.servers[one].is_overdue && self.is_idle(one) && self.may_stop(model) {
+                self.stop(one);
+            }
+        }
+        while self.waking(model) == 0
+            && self.ready(model).is_empty()
+            && self.starting(model).is_empty()
+            && !self.held[model].is_empty()
+        {
+            let key = self.held[model].remove(0);
+            self.refuse(key, 503);
+        }
+    }
+
+    fn cancel_surplus(&mut self, model: usize) {
+        let own = self.model(model);
+        if !own.cancel_surplus_starts {
+            return;
+        }
+        let wanted = self.wanted(model).max(own.min).min(own.max) as usize;
+        let there = self.ready(model).len() + self.starting(model).len();
+        let newest = self.starting(model).into_iter().rev();
+        for one in newest
+            .take(there.saturating_sub(wanted))
+            .collect::<Vec<_>>()
+        {
+            self.stop(one);
+        }
+    }
+
+    fn stop(&mut self, server: usize) {
+        self.servers[server].stage = Stage::Gone;
+        for what in [
+            What::Turn(server),
+            What::Begin(server),
+            What::PhaseOver(server),
+            What::Expire(server),
+        ] {
+            self.forget(what);
+        }
+        self.share_out_gpus();
+    }
+
+    fn die(&mut self, model: usize) {
+        let Some(&oldest) = self.ready(model).first() else {
+            return;
+        };
+        let lost = self.servers[oldest].work.holds();
+        self.stop(oldest);
+        for key in lost {
+            self.end(key, Outcome::Failed);
+        }
+        self.scale(model);
+        self.settle(model);
+    }
+}
