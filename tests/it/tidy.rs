@@ -62,7 +62,14 @@ const RULES: &[Rule] = &[
     ),
     pure(
         "measure",
-        &["time", "request", "observation", "target", "stats"],
+        &[
+            "time",
+            "request",
+            "observation",
+            "target",
+            "stats",
+            "streams",
+        ],
     ),
     boundary(
         "experiment",
