@@ -5,6 +5,7 @@ mod cases;
 mod catalogue;
 mod cli;
 mod determinism;
+mod http;
 mod oci;
 mod physics;
 mod properties;

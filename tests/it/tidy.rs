@@ -74,7 +74,14 @@ const RULES: &[Rule] = &[
     ),
     boundary(
         "http",
-        &["time", "request", "observation", "timeline", "target"],
+        &[
+            "time",
+            "request",
+            "observation",
+            "timeline",
+            "target",
+            "stats",
+        ],
     ),
     boundary(
         "experiment",
