@@ -13,6 +13,14 @@ const ERROR: Style = AnsiColor::BrightRed.on_default().bold();
 /// The exit code of "could not".
 const COULD_NOT: u8 = 2;
 
+/// The exit code of a run that the user broke off, as shells give it to Ctrl-C.
+pub(super) const INTERRUPTED: u8 = 130;
+
+/// The user broke off; what was done by then is reported.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Interrupted(pub(super) String);
+
 /// Help and version go out and are done; a wrong flag is an error.
 pub(super) fn usage(error: &clap::Error) -> ExitCode {
     // A closed pipe is the reader's choice.
@@ -32,6 +40,10 @@ pub(super) fn report(error: &anyhow::Error, terminal: &Terminal) -> ExitCode {
     };
     if error.chain().any(pipe) {
         return ExitCode::SUCCESS;
+    }
+    if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
+        terminal.note(&interrupted.to_string());
+        return ExitCode::from(INTERRUPTED);
     }
     if let Some(problems) = error.downcast_ref::<ScenarioError>() {
         if terminal.colours_errors() {

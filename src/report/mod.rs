@@ -8,6 +8,7 @@ mod csv;
 mod grid;
 mod json;
 mod markdown;
+pub mod measured;
 pub mod number;
 mod published;
 pub mod sentence;
@@ -15,6 +16,7 @@ mod strip;
 mod text;
 mod text_published;
 mod text_spread;
+pub mod words;
 
 use std::io::{self, Write};
 

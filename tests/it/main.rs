@@ -6,6 +6,7 @@ mod catalogue;
 mod cli;
 mod determinism;
 mod http;
+mod measure;
 mod oci;
 mod physics;
 mod properties;

@@ -83,6 +83,7 @@ const RULES: &[Rule] = &[
             "stats",
         ],
     ),
+    boundary("journal", &["time", "request", "observation", "timeline"]),
     boundary(
         "experiment",
         &[
@@ -114,12 +115,14 @@ const RULES: &[Rule] = &[
             "experiment",
         ],
     ),
+    boundary("targets", &["time", "measure", "http", "scenario"]),
     boundary(
         "report",
         &[
             "time",
             "request",
             "observation",
+            "timeline",
             "stats",
             "catalog",
             "batching",
@@ -152,7 +155,13 @@ const RULES: &[Rule] = &[
             "time",
             "request",
             "observation",
+            "timeline",
+            "target",
+            "http",
+            "journal",
+            "targets",
             "stats",
+            "streams",
             "catalog",
             "batching",
             "distribution",
