@@ -4,12 +4,15 @@ use std::io;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use thiserror::Error;
 
 use super::terminal::Terminal;
 use crate::scenario::ScenarioError;
 
 const ERROR: Style = AnsiColor::BrightRed.on_default().bold();
 
+/// The exit code of "done, and the answer is no".
+const NO: u8 = 1;
 /// The exit code of "could not".
 const COULD_NOT: u8 = 2;
 
@@ -17,9 +20,14 @@ const COULD_NOT: u8 = 2;
 pub(super) const INTERRUPTED: u8 = 130;
 
 /// The user broke off; what was done by then is reported.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Error)]
 #[error("{0}")]
 pub(super) struct Interrupted(pub(super) String);
+
+/// The command has done its work and has shown that the answer is no.
+#[derive(Clone, Copy, Debug, Error)]
+#[error("the answer is no")]
+pub(super) struct No;
 
 /// Help and version go out and are done; a wrong flag is an error.
 pub(super) fn usage(error: &clap::Error) -> ExitCode {
@@ -44,6 +52,9 @@ pub(super) fn report(error: &anyhow::Error, terminal: &Terminal) -> ExitCode {
     if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
         terminal.note(&interrupted.to_string());
         return ExitCode::from(INTERRUPTED);
+    }
+    if error.is::<No>() {
+        return ExitCode::from(NO);
     }
     if let Some(problems) = error.downcast_ref::<ScenarioError>() {
         if terminal.colours_errors() {

@@ -7,6 +7,7 @@ mod failure;
 mod measure;
 mod options;
 mod scenarios;
+mod selftest;
 mod simulate;
 mod terminal;
 
@@ -40,6 +41,8 @@ enum Command {
     Check(check::Check),
     Catalog(catalog::CatalogCommand),
     Scenarios(scenarios::Scenarios),
+    #[command(name = "selftest")]
+    SelfTest(selftest::SelfTest),
 }
 
 /// Does what the arguments ask and says how that went: 0 done, 1 done and the answer is no, 2 could not.
@@ -56,6 +59,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(check) => check.run(&terminal),
         Command::Catalog(catalog) => catalog.run(&terminal),
         Command::Scenarios(scenarios) => scenarios.run(&terminal),
+        Command::SelfTest(selftest) => selftest.run(&terminal),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -121,7 +121,7 @@ mod tests {
             ("example.com", "it has no scheme"),
             ("ftp://example.com", "its scheme is `ftp`"),
             ("http://key@example.com", "it holds a user name"),
-            ("http://example.com:99999", "it is no URL"),
+            ("http://example.com:99999", "its port is not a number"),
             ("http://example.com:0", "its port is 0"),
             ("http://", "it is no URL"),
             ("", "it is no URL"),

@@ -50,7 +50,7 @@ impl Answer {
         self.is_whole = true;
         match serde_json::from_slice(body) {
             Ok(value) => {
-                let said = chunk::read_value(value);
+                let said = chunk::read_value(&value);
                 self.is_done = matches!(said, Said::Chunk(_));
                 if said == Said::Nothing {
                     self.refuse("a JSON body without choices");

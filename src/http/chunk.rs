@@ -2,15 +2,15 @@
 //!
 //! A token can come on any channel: `content`, reasoning (`reasoning`, `reasoning_content`, `reasoning_details`), a tool call, or
 //! the `text` of a completion. A role, an empty string, a usage record or a ping is no token. Errors come as a top-level
-//! `error`, as an event of type `error`, as vLLM's `object: "error"` or as OpenRouter's `finish_reason: "error"`, all of them
-//! within an HTTP 200.
+//! `error`, as an event of type `error`, as vLLM's `object: "error"` or as a `finish_reason: "error"`, all of them within an
+//! HTTP 200.
 
 use serde_json::Value;
 
 use super::sse::Event;
 use crate::timeline::Usage;
 
-/// What ends a stream of the OpenAI kind.
+/// What ends a stream.
 const DONE: &str = "[DONE]";
 
 /// What an event says.
@@ -52,19 +52,20 @@ pub(super) fn read_event(event: &Event) -> Result<Said, String> {
         return Ok(Said::Done);
     }
     if event.kind == "error" {
-        let message = serde_json::from_str(data).map_or_else(|_| data.to_owned(), error_text);
+        let message =
+            serde_json::from_str(data).map_or_else(|_| data.to_owned(), |value| error_text(&value));
         return Ok(Said::Error(message));
     }
     if data.is_empty() {
         return Ok(Said::Nothing);
     }
     serde_json::from_str(data)
-        .map(read_value)
+        .map(|value| read_value(&value))
         .map_err(|error| format!("an event is not JSON: {error}"))
 }
 
 /// What a JSON value says, in a stream or as a whole answer.
-pub(super) fn read_value(value: Value) -> Said {
+pub(super) fn read_value(value: &Value) -> Said {
     let is_error = value["object"] == "error" || !value["error"].is_null();
     if is_error {
         return Said::Error(error_text(value));
@@ -85,7 +86,7 @@ pub(super) fn read_value(value: Value) -> Said {
     };
     for choice in choices {
         if !choice["error"].is_null() {
-            return Said::Error(error_text(choice.clone()));
+            return Said::Error(error_text(choice));
         }
         read_choice(choice, &mut chunk);
     }
@@ -156,7 +157,7 @@ fn read_usage(usage: &Value) -> Option<Usage> {
 }
 
 /// The message of an error, wherever it is, else the whole as JSON.
-pub(super) fn error_text(value: Value) -> String {
+pub(super) fn error_text(value: &Value) -> String {
     let inner = &value["error"];
     let places = [
         &inner["message"],

@@ -290,7 +290,7 @@ impl<'a> Attempt<'a> {
             return String::new();
         };
         match serde_json::from_slice(&body) {
-            Ok(value) => chunk::error_text(value),
+            Ok(value) => chunk::error_text(&value),
             Err(_) => String::from_utf8_lossy(&body).into_owned(),
         }
     }

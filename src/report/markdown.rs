@@ -108,7 +108,7 @@ fn published_table(report: &Report<'_>, pairs: &[Pair<'_>], out: &mut dyn Write)
 }
 
 /// The head of a table; the first columns are names, the others numbers.
-fn header(heads: &[&str], names: usize, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn header(heads: &[&str], names: usize, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "| {} |", heads.join(" | "))?;
     let last = heads.len() - 1;
     let rules = (0..heads.len()).map(|index| {
@@ -121,7 +121,8 @@ fn header(heads: &[&str], names: usize, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "| {} |", rules.collect::<Vec<&str>>().join(" | "))
 }
 
-fn line(cells: &[String], out: &mut dyn Write) -> io::Result<()> {
+/// A line of a table.
+pub(super) fn line(cells: &[String], out: &mut dyn Write) -> io::Result<()> {
     let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
     writeln!(out, "| {} |", cells.join(" | "))
 }

@@ -11,6 +11,7 @@ mod markdown;
 pub mod measured;
 pub mod number;
 mod published;
+pub mod selftest;
 pub mod sentence;
 mod strip;
 mod text;

@@ -8,6 +8,7 @@ mod determinism;
 mod http;
 mod measure;
 mod oci;
+mod peers;
 mod physics;
 mod properties;
 mod readme;

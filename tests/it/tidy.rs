@@ -124,6 +124,7 @@ const RULES: &[Rule] = &[
             "observation",
             "timeline",
             "stats",
+            "http",
             "catalog",
             "batching",
             "distribution",

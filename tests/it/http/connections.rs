@@ -115,7 +115,7 @@ fn http2_server(runtime: &tokio::runtime::Runtime, tls: Option<Arc<ServerConfig>
             wait: Box::pin(tokio::time::sleep(PACE)),
         };
         let response = Response::builder().header("content-type", "text/event-stream");
-        Ok::<_, hyper::http::Error>(response.body(body)?)
+        response.body(body)
     };
     runtime.spawn(async move {
         while let Ok((tcp, _)) = listener.accept().await {

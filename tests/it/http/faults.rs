@@ -9,7 +9,7 @@ use thermocline::observation::Outcome;
 use thermocline::time::{Duration, Time};
 use thermocline::timeline::{Phase, Reason};
 
-use super::rig::{DONE, STOP, ask, content, millis, only, quick, seen, serving};
+use super::rig::{DONE, STOP, ask, content, millis, only, seen, serving};
 
 fn at(base_url: &str) -> Endpoint {
     Endpoint::new("test", base_url, "m", "Say hello.")

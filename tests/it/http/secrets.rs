@@ -1,7 +1,8 @@
 //! Keys are sent and never shown.
 
-use thermocline::http::Secret;
 use thermocline::http::scripted::Script;
+use thermocline::http::{Clock, Secret, Target};
+use thermocline::time::Time;
 
 use super::rig::{ask, content, only, quick, serving};
 
@@ -35,7 +36,7 @@ fn a_key_is_sent_and_shows_nowhere() {
         endpoint
             .headers
             .push(("x-api-key".to_owned(), Secret::new(HEADER)));
-        let mut shown = format!("{endpoint:?}");
+        let endpoint_shown = format!("{endpoint:?}");
         let exchange = ask(endpoint, None);
         let request = only(&server).request.to_lowercase();
         assert!(
@@ -46,18 +47,14 @@ fn a_key_is_sent_and_shows_nowhere() {
             request.contains(&format!("x-api-key: {HEADER}")),
             "{request}"
         );
-        shown += &format!("{exchange:?}");
-        shown += &exchange
-            .reason
-            .map_or_else(String::new, |reason| reason.to_string());
+        let reason = exchange.reason.as_ref().map(ToString::to_string);
+        let shown = format!("{endpoint_shown} {exchange:?} {reason:?}");
         assert!(!shown.contains(KEY) && !shown.contains(HEADER), "{shown}");
     }
 }
 
 #[test]
 fn a_key_is_in_no_error_of_set_up() {
-    use thermocline::http::{Clock, Target};
-    use thermocline::time::Time;
     let (_server, mut endpoint) = serving(quick(0));
     endpoint
         .headers
