@@ -98,6 +98,8 @@ pub mod measure;
 
 // Boundaries.
 pub mod cli;
+pub mod journal;
 pub mod record;
 pub mod report;
 pub mod scenario;
+pub mod targets;

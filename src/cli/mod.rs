@@ -4,6 +4,7 @@ mod builtin;
 mod catalog;
 mod check;
 mod failure;
+mod measure;
 mod options;
 mod scenarios;
 mod selftest;
@@ -39,6 +40,7 @@ struct Cli {
 enum Command {
     Simulate(simulate::Simulate),
     Sweep(sweep::Sweep),
+    Measure(Box<measure::Measure>),
     Check(check::Check),
     Catalog(catalog::CatalogCommand),
     Scenarios(scenarios::Scenarios),
@@ -57,6 +59,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let done = match cli.command {
         Command::Simulate(simulate) => simulate.run(&command(&arguments), &terminal),
         Command::Sweep(sweep) => sweep.run(&terminal),
+        Command::Measure(measure) => measure.run(&terminal),
         Command::Check(check) => check.run(&terminal),
         Command::Catalog(catalog) => catalog.run(&terminal),
         Command::Scenarios(scenarios) => scenarios.run(&terminal),

@@ -8,6 +8,7 @@ mod csv;
 mod grid;
 mod json;
 mod markdown;
+pub mod measured;
 pub mod number;
 mod published;
 pub mod selftest;
@@ -17,6 +18,7 @@ pub mod sweep;
 mod text;
 mod text_published;
 mod text_spread;
+pub mod words;
 
 use std::io::{self, Write};
 

@@ -7,6 +7,7 @@ mod cli;
 mod determinism;
 mod http;
 mod journal;
+mod measure;
 mod oci;
 mod oracle;
 mod peers;

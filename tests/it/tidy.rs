@@ -63,7 +63,14 @@ const RULES: &[Rule] = &[
     ),
     pure(
         "measure",
-        &["time", "request", "observation", "target", "stats"],
+        &[
+            "time",
+            "request",
+            "observation",
+            "target",
+            "stats",
+            "streams",
+        ],
     ),
     boundary(
         "http",
@@ -76,6 +83,7 @@ const RULES: &[Rule] = &[
             "stats",
         ],
     ),
+    boundary("journal", &["time", "request", "observation", "timeline"]),
     boundary(
         "experiment",
         &[
@@ -107,12 +115,14 @@ const RULES: &[Rule] = &[
             "experiment",
         ],
     ),
+    boundary("targets", &["time", "measure", "http", "scenario"]),
     boundary(
         "report",
         &[
             "time",
             "request",
             "observation",
+            "timeline",
             "stats",
             "http",
             "catalog",
@@ -146,8 +156,13 @@ const RULES: &[Rule] = &[
             "time",
             "request",
             "observation",
-            "stats",
+            "timeline",
+            "target",
             "http",
+            "journal",
+            "targets",
+            "stats",
+            "streams",
             "catalog",
             "batching",
             "distribution",
