@@ -101,3 +101,4 @@ pub mod cli;
 pub mod record;
 pub mod report;
 pub mod scenario;
+pub mod serve;

@@ -141,6 +141,18 @@ const RULES: &[Rule] = &[
         ],
     ),
     boundary(
+        "serve",
+        &[
+            "time",
+            "request",
+            "observation",
+            "target",
+            "fleet",
+            "experiment",
+            "scenario",
+        ],
+    ),
+    boundary(
         "cli",
         &[
             "time",
@@ -158,6 +170,7 @@ const RULES: &[Rule] = &[
             "scenario",
             "record",
             "report",
+            "serve",
             "theory",
         ],
     ),
