@@ -9,6 +9,7 @@ mod determinism;
 mod endpoint;
 mod http;
 mod oci;
+mod peers;
 mod physics;
 mod properties;
 mod readme;
