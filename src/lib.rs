@@ -102,4 +102,5 @@ pub mod journal;
 pub mod record;
 pub mod report;
 pub mod scenario;
+pub mod serve;
 pub mod targets;

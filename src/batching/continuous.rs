@@ -24,7 +24,7 @@
 use super::kv_cache::KvCache;
 use super::segment::Segment;
 use super::waiting::Waiting;
-use super::{Cost, Counters, Job, PromptChunk, Step};
+use super::{Cost, Counters, Job, Pace, PromptChunk, Step};
 use crate::time::{Duration, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -312,6 +312,31 @@ impl Continuous {
 
     pub(super) fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// A decoding sequence gets a token at each boundary of the segment, and one whose prompt the segment completes at its end.
+    pub(super) fn pace(&self, now: Time, key: u32) -> Option<Pace> {
+        let held = |sequence: &&Sequence| sequence.admitted > 0 && sequence.held.job.key == key;
+        let sequence = self.sequences.iter().find(held)?;
+        let before = sequence.generated(self.clock);
+        let Phase::Iterating(segment) = self.phase else {
+            return Some(Pace {
+                tokens: before as u32,
+                next_at: None,
+            });
+        };
+        if !sequence.decoding {
+            return Some(Pace {
+                tokens: before as u32,
+                next_at: Some(segment.end()),
+            });
+        }
+        let after = now + Duration::from_nanos(1);
+        let next = segment.next_boundary(after);
+        Some(Pace {
+            tokens: (before + next - 1) as u32,
+            next_at: Some(segment.boundary(next)),
+        })
     }
 
     /// Output tokens, up to the last boundary, of jobs that are waiting or at work.

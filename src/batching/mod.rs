@@ -23,6 +23,7 @@ mod iteration_time;
 mod kv_cache;
 #[cfg(test)]
 mod oracle;
+mod pace;
 mod segment;
 mod slots;
 mod static_batch;
@@ -32,6 +33,7 @@ mod waiting;
 
 pub use continuous::{Admission, Continuous, ContinuousConfig};
 pub use iteration_time::{Coefficients, Cost, IterationCost, PromptChunk, StatedCost};
+pub use pace::Pace;
 pub use slots::Slots;
 pub use static_batch::{BatchTime, Static, StaticConfig};
 
@@ -260,6 +262,16 @@ impl Executor {
             Self::Slots(slots) => slots.counters(),
             Self::Continuous(batch) => batch.counters(),
             Self::Static(batch) => batch.counters(),
+        }
+    }
+
+    /// How far the answer of the job called `key` is at `now`, with everything due by then done; its first token leaves at
+    /// `first`. `None` if no such job is at work.
+    pub fn pace(&self, now: Time, key: u32, first: Time) -> Option<Pace> {
+        match self {
+            Self::Slots(slots) => slots.pace(now, key, first),
+            Self::Continuous(batch) => batch.pace(now, key),
+            Self::Static(batch) => batch.pace(now, key, first),
         }
     }
 

@@ -4,7 +4,7 @@
 //! stated decode time; places do not slow each other. Jobs beyond the places wait here by priority, then in order.
 
 use super::waiting::Waiting;
-use super::{Counters, Job, Step};
+use super::{Counters, Job, Pace, Step};
 use crate::time::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -101,6 +101,11 @@ impl Slots {
 
     pub(super) fn counters(&self) -> Counters {
         self.counters
+    }
+
+    pub(super) fn pace(&self, now: Time, key: u32, first: Time) -> Option<Pace> {
+        let Reverse(job) = self.running.iter().find(|Reverse(job)| job.key == key)?;
+        Some(Pace::even(now, first, job.end, job.output_tokens))
     }
 
     /// Starts waiting jobs in free slots.

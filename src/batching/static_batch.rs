@@ -7,7 +7,7 @@
 
 use super::segment::Segment;
 use super::waiting::Waiting;
-use super::{Cost, Counters, Job, PromptChunk, Step};
+use super::{Cost, Counters, Job, Pace, PromptChunk, Step};
 use crate::time::{Duration, Time};
 
 /// A replica with static batching; already valid.
@@ -153,6 +153,12 @@ impl Static {
 
     pub(super) fn counters(&self) -> Counters {
         self.counters
+    }
+
+    pub(super) fn pace(&self, now: Time, key: u32, first: Time) -> Option<Pace> {
+        let member = self.batch.iter().find(|member| member.job.key == key)?;
+        let last = member.finish;
+        Some(Pace::even(now, first, last, member.job.output_tokens))
     }
 
     /// Without a batch under way: now if a full batch waits, or else when the oldest job's window ends.

@@ -8,6 +8,7 @@ mod measure;
 mod options;
 mod scenarios;
 mod selftest;
+mod serve;
 mod simulate;
 mod sweep;
 mod terminal;
@@ -41,6 +42,7 @@ enum Command {
     Simulate(simulate::Simulate),
     Sweep(sweep::Sweep),
     Measure(Box<measure::Measure>),
+    Serve(serve::Serve),
     Check(check::Check),
     Catalog(catalog::CatalogCommand),
     Scenarios(scenarios::Scenarios),
@@ -60,6 +62,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Simulate(simulate) => simulate.run(&command(&arguments), &terminal),
         Command::Sweep(sweep) => sweep.run(&terminal),
         Command::Measure(measure) => measure.run(&terminal),
+        Command::Serve(serve) => serve.run(&terminal),
         Command::Check(check) => check.run(&terminal),
         Command::Catalog(catalog) => catalog.run(&terminal),
         Command::Scenarios(scenarios) => scenarios.run(&terminal),

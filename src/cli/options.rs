@@ -6,8 +6,9 @@ use clap::{Args, ValueEnum};
 
 use crate::record;
 use crate::report::Format;
-use crate::scenario::Overrides;
+use crate::scenario::{Complaint, Overrides, units};
 use crate::stats::{CvDefinition, PercentileMethod};
+use crate::time::Duration;
 
 /// For every command.
 #[derive(Clone, Debug, Args)]
@@ -140,4 +141,23 @@ impl From<Whose> for record::Whose {
             Whose::Everybody => Self::Everybody,
         }
     }
+}
+
+/// Reads a duration such as `90s`; at most a year, which is as far as timers reach.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let span = units::duration(text).map_err(|complaint| stated(&complaint))?;
+    if span.as_secs() <= 3.15e7 {
+        Ok(span)
+    } else {
+        Err("must be at most a year".to_owned())
+    }
+}
+
+/// Reads a size such as `16MiB`.
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    units::bytes(text).map_err(|complaint| stated(&complaint))
+}
+
+fn stated(complaint: &Complaint) -> String {
+    format!("{}: {}", complaint.says, complaint.found)
 }

@@ -12,7 +12,7 @@ use crate::catalog::Catalog;
 use crate::catalog::performance::Performance;
 use crate::catalog::start::ColdStart;
 use crate::fleet::config::{FleetConfig, Warmth};
-use crate::fleet::{Fleet, Ledger, RequestTrace};
+use crate::fleet::{Fleet, Ledger, Probe, RequestTrace};
 use crate::measure::drive::{Lane, drive, place_of};
 use crate::measure::protocol::Protocol;
 use crate::observation::Observation;
@@ -164,14 +164,8 @@ const PATIENCE: Duration = Duration::from_nanos(400 * 86_400_000_000_000);
 pub fn run(plan: &Plan, run: Run, keep: Keep) -> RunResult {
     let provider = &plan.providers[run.provider];
     let opened = Time::ZERO + plan.warm_up;
-    let mut config = provider.fleet.clone();
-    config.window = opened;
-    config.phase = before(plan.sessions[run.session].at, plan.warm_up);
-    let streams = Streams::new(plan.seed, run.replication << 16 | run.session as u64);
-    let watch = Watch::new(config.deployments.len(), opened, keep);
-    let mut fleet = Fleet::new(config, &provider.name, streams, watch);
-    assert!(fleet.advance(opened).is_none(), "nothing was sent yet");
-    fleet.open_window();
+    let watch = Watch::new(provider.fleet.deployments.len(), opened, keep);
+    let mut fleet = open(plan, run, watch);
 
     let lanes: Vec<Lane> = provider
         .benchmarked
@@ -227,6 +221,20 @@ pub fn run(plan: &Plan, run: Run, keep: Keep) -> RunResult {
         everybody: watch.everybody,
         replicas: watch.replicas,
     }
+}
+
+/// The fleet of a run, warmed up, at the opening of its measured window.
+pub fn open<P: Probe>(plan: &Plan, run: Run, probe: P) -> Fleet<P> {
+    let provider = &plan.providers[run.provider];
+    let opened = Time::ZERO + plan.warm_up;
+    let mut config = provider.fleet.clone();
+    config.window = opened;
+    config.phase = before(plan.sessions[run.session].at, plan.warm_up);
+    let streams = Streams::new(plan.seed, run.replication << 16 | run.session as u64);
+    let mut fleet = Fleet::new(config, &provider.name, streams, probe);
+    assert!(fleet.advance(opened).is_none(), "nothing was sent yet");
+    fleet.open_window();
+    fleet
 }
 
 /// The time of the week `span` before `at`.

@@ -87,6 +87,16 @@ pub struct DeploymentConfig {
     pub losses: Losses,
 }
 
+impl DeploymentConfig {
+    /// Longest prompt and answer together that it takes anywhere \[tokens\], where there is a limit.
+    pub fn max_context_tokens(&self) -> Option<u32> {
+        let batching = self.placements.iter().map(|place| &place.batching);
+        batching
+            .filter_map(batching::Config::max_context_tokens)
+            .max()
+    }
+}
+
 /// Stated times of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatedTimes {

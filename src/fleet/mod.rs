@@ -17,6 +17,7 @@
 
 mod admission;
 mod autoscaler;
+mod client;
 pub mod cold_start;
 pub mod config;
 mod deployment;
@@ -36,6 +37,7 @@ mod scaling;
 mod starts;
 mod storage;
 
+pub use client::{Census, Ticket};
 pub use cold_start::{PhasePlan, PhaseTime, StartPlan, Transfer};
 pub use config::FleetConfig;
 pub use ledger::{Activity, Ledger};

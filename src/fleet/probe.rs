@@ -16,6 +16,17 @@ pub trait Probe {
         let _ = (at, event);
     }
 
+    /// A request is at the fleet's door.
+    fn request_arrived(&mut self, origin: Origin) {
+        let _ = origin;
+    }
+
+    /// A request's first token leaves the fleet at `leaves` and is with its client at `reaches`. Said as soon as it is certain,
+    /// so before that instant, and void if the request ends before.
+    fn first_token(&mut self, origin: Origin, leaves: Time, reaches: Time) {
+        let _ = (origin, leaves, reaches);
+    }
+
     /// A request has ended.
     fn request_ended(&mut self, trace: &RequestTrace) {
         let _ = trace;

@@ -6,7 +6,7 @@ use super::event::Event;
 use super::probe::{Origin, Parts, Probe, RequestTrace};
 use super::record::{Place, Record};
 use super::{Fleet, Stage};
-use crate::batching::{self, Executor, Job, Step};
+use crate::batching::{Executor, Job, Step};
 use crate::observation::Outcome;
 use crate::request::Request;
 use crate::target::Target;
@@ -40,7 +40,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Takes a request from the benchmark's client and sends it on its way.
-    pub(super) fn submit_benchmark(&mut self, request: Request) {
+    pub(super) fn submit_benchmark(&mut self, request: Request) -> u32 {
         let now = self.now();
         let deployment = request.endpoint.0;
         let network = self.network.clone();
@@ -74,6 +74,7 @@ impl<P: Probe> Fleet<P> {
         if let Some(timeout) = request.timeout {
             self.schedule_client_timeout(key, now + timeout);
         }
+        key
     }
 
     fn benchmark_job(&mut self, deployment: u32, request: &Request) -> Job {
@@ -165,6 +166,8 @@ impl<P: Probe> Fleet<P> {
         {
             windows.arrived();
         }
+        self.probe
+            .request_arrived(self.records[request as usize].origin);
         self.receive(request, deployment, wakes);
     }
 
@@ -199,10 +202,7 @@ impl<P: Probe> Fleet<P> {
         if own.config.over_context == OverContext::Reject {
             return;
         }
-        let batching = own.config.placements.iter().map(|place| &place.batching);
-        let context = batching
-            .filter_map(batching::Config::max_context_tokens)
-            .max();
+        let context = own.config.max_context_tokens();
         let job = &mut self.records[request as usize].job;
         let room = context.map_or(u32::MAX, |context| {
             context.saturating_sub(job.output_tokens)
@@ -383,6 +383,8 @@ impl<P: Probe> Fleet<P> {
                     let since_joined = at.since(record.joined.unwrap_or(record.admitted));
                     record.parts.prefill = prefill.min(since_joined);
                     record.parts.first_step = since_joined - record.parts.prefill;
+                    let (origin, downlink) = (record.origin, record.downlink);
+                    self.probe.first_token(origin, at, at + downlink);
                 }
                 Step::Finished { key, at } => self.finish(key, at),
                 Step::Dropped { key, .. } => self.refuse(key, Refusal::CannotFit),

@@ -151,6 +151,18 @@ const RULES: &[Rule] = &[
         ],
     ),
     boundary(
+        "serve",
+        &[
+            "time",
+            "request",
+            "observation",
+            "target",
+            "fleet",
+            "experiment",
+            "scenario",
+        ],
+    ),
+    boundary(
         "cli",
         &[
             "time",
@@ -173,6 +185,7 @@ const RULES: &[Rule] = &[
             "scenario",
             "record",
             "report",
+            "serve",
             "theory",
         ],
     ),
