@@ -167,25 +167,7 @@ pub fn run(plan: &Plan, run: Run, keep: Keep) -> RunResult {
     let watch = Watch::new(provider.fleet.deployments.len(), opened, keep);
     let mut fleet = open(plan, run, watch);
 
-    let lanes: Vec<Lane> = provider
-        .benchmarked
-        .iter()
-        .map(|&deployment| {
-            let protocol = Protocol {
-                requests: plan.sessions[run.session].requests,
-                ..plan.benchmark.clone()
-            };
-            let model = &provider.fleet.deployments[deployment as usize].name;
-            let jitter = streams.stream(&format!("{}/{model}/jitter", provider.name));
-            Lane {
-                endpoint: EndpointId(deployment),
-                moves: protocol.moves(jitter),
-                protocol,
-                start: opened,
-                done: Vec::new(),
-            }
-        })
-        .collect();
+    let lanes = lanes(plan, run);
     let seen = drive(&lanes, &mut fleet, opened + PATIENCE, &mut |_| {
         ControlFlow::Continue(())
     });
@@ -230,11 +212,36 @@ pub fn open<P: Probe>(plan: &Plan, run: Run, probe: P) -> Fleet<P> {
     let mut config = provider.fleet.clone();
     config.window = opened;
     config.phase = before(plan.sessions[run.session].at, plan.warm_up);
-    let streams = Streams::new(plan.seed, run.replication << 16 | run.session as u64);
-    let mut fleet = Fleet::new(config, &provider.name, streams, probe);
+    let mut fleet = Fleet::new(config, &provider.name, streams(plan, run), probe);
     assert!(fleet.advance(opened).is_none(), "nothing was sent yet");
     fleet.open_window();
     fleet
+}
+
+/// The randomness of a run.
+fn streams(plan: &Plan, run: Run) -> Streams {
+    Streams::new(plan.seed, run.replication << 16 | run.session as u64)
+}
+
+/// The benchmark's plans, one for each benchmarked deployment.
+fn lanes(plan: &Plan, run: Run) -> Vec<Lane> {
+    let provider = &plan.providers[run.provider];
+    let lane = |&deployment: &u32| {
+        let protocol = Protocol {
+            requests: plan.sessions[run.session].requests,
+            ..plan.benchmark.clone()
+        };
+        let model = &provider.fleet.deployments[deployment as usize].name;
+        let name = format!("{}/{model}/jitter", provider.name);
+        Lane {
+            endpoint: EndpointId(deployment),
+            moves: protocol.moves(streams(plan, run).stream(&name)),
+            protocol,
+            start: Time::ZERO + plan.warm_up,
+            done: Vec::new(),
+        }
+    };
+    provider.benchmarked.iter().map(lane).collect()
 }
 
 /// The time of the week `span` before `at`.
