@@ -1,5 +1,6 @@
 //! The command line: what can be asked, and who answers.
 
+mod analyze;
 mod builtin;
 mod catalog;
 mod check;
@@ -43,6 +44,7 @@ enum Command {
     Sweep(sweep::Sweep),
     Measure(Box<measure::Measure>),
     Serve(serve::Serve),
+    Analyze(analyze::Analyze),
     Check(check::Check),
     Catalog(catalog::CatalogCommand),
     Scenarios(scenarios::Scenarios),
@@ -63,6 +65,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Sweep(sweep) => sweep.run(&terminal),
         Command::Measure(measure) => measure.run(&terminal),
         Command::Serve(serve) => serve.run(&terminal),
+        Command::Analyze(analyze) => analyze.run(&terminal),
         Command::Check(check) => check.run(&terminal),
         Command::Catalog(catalog) => catalog.run(&terminal),
         Command::Scenarios(scenarios) => scenarios.run(&terminal),
