@@ -310,8 +310,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_event_makes_it_panic(bodies in prop::collection::vec(bodies(), 0..6)) {
-            let stream: String = bodies.iter().map(|body| format!("data: {body}\n\n")).collect();
-            let answer = after(&stream);
+            let events: Vec<String> = bodies.iter().map(|body| format!("data: {body}\n\n")).collect();
+            let answer = after(&events.concat());
             prop_assert!(answer.verdict().is_some() || answer.has_token());
             prop_assert!(answer.chunks().count as usize <= bodies.len());
             let mut whole = Answer::default();
