@@ -1,7 +1,8 @@
 //! A connection that notes when bytes pass.
 //!
-//! Invariant: a read is stamped when the system hands the bytes over, before anything looks at them; a request counts as
-//! written at the first flush after which all its bytes have been handed to the socket.
+//! Invariant: a read is stamped when the system hands the bytes over, before anything looks at them. A request counts as written
+//! at the start of the write that hands its last byte to the socket: at its end the server may already have run, where it shares
+//! the processor, and a TTFT from there would be too short.
 
 use std::io;
 use std::pin::Pin;
@@ -25,6 +26,10 @@ pub(super) struct Stamps {
 struct Marks {
     read: Option<Time>,
     written: Option<Time>,
+    /// When the last write was begun.
+    begun: Option<Time>,
+    /// Whether a flush waits for the socket.
+    is_blocked: bool,
     /// Bytes of the request that must pass before it can be written in full.
     needed: usize,
     /// Whether the protocol has taken the whole body from us.
@@ -64,16 +69,29 @@ impl Stamps {
         self.marks().read = Some(now);
     }
 
+    fn begins_write(&self) {
+        let now = self.clock.now();
+        self.marks().begun = Some(now);
+    }
+
     fn has_passed(&self, bytes: usize) {
         let mut marks = self.marks();
         marks.needed = marks.needed.saturating_sub(bytes);
     }
 
-    fn has_flushed(&self) {
-        let now = self.clock.now();
+    /// What waited for the socket is written now.
+    fn begins_flush(&self) {
+        if std::mem::take(&mut self.marks().is_blocked) {
+            self.begins_write();
+        }
+    }
+
+    fn ends_flush(&self, flushed: &Poll<io::Result<()>>) {
         let mut marks = self.marks();
-        if marks.is_handed && marks.needed == 0 {
-            marks.written.get_or_insert(now);
+        marks.is_blocked = flushed.is_pending();
+        let is_done = matches!(flushed, Poll::Ready(Ok(())));
+        if is_done && marks.is_handed && marks.needed == 0 {
+            marks.written = marks.written.or(marks.begun);
         }
     }
 }
@@ -148,6 +166,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Stamped<T> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.stamps.begins_write();
         let written = Pin::new(&mut self.inner).poll_write(cx, bytes);
         self.passed(&written);
         written
@@ -158,6 +177,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Stamped<T> {
         cx: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.stamps.begins_write();
         let written = Pin::new(&mut self.inner).poll_write_vectored(cx, parts);
         self.passed(&written);
         written
@@ -168,10 +188,9 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Stamped<T> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stamps.begins_flush();
         let flushed = Pin::new(&mut self.inner).poll_flush(cx);
-        if matches!(flushed, Poll::Ready(Ok(()))) {
-            self.stamps.has_flushed();
-        }
+        self.stamps.ends_flush(&flushed);
         flushed
     }
 
