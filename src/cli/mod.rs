@@ -1,5 +1,6 @@
 //! The command line: what can be asked, and who answers.
 
+mod analyze;
 mod builtin;
 mod catalog;
 mod check;
@@ -36,6 +37,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Simulate(simulate::Simulate),
+    Analyze(analyze::Analyze),
     Check(check::Check),
     Catalog(catalog::CatalogCommand),
     Scenarios(scenarios::Scenarios),
@@ -53,6 +55,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let terminal = Terminal::new(&cli.global);
     let done = match cli.command {
         Command::Simulate(simulate) => simulate.run(&command(&arguments), &terminal),
+        Command::Analyze(analyze) => analyze.run(&terminal),
         Command::Check(check) => check.run(&terminal),
         Command::Catalog(catalog) => catalog.run(&terminal),
         Command::Scenarios(scenarios) => scenarios.run(&terminal),
