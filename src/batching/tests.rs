@@ -194,7 +194,7 @@ fn cost_does_not_grow_with_the_length_of_answers() {
         long <= short,
         "{short} events, {long} when answers are a thousand times longer"
     );
-    assert!(long <= 50 * 5, "{long}");
+    assert!(long <= 50 * 6, "{long}");
 }
 
 fn uniform(random: &mut Stream) -> f64 {

@@ -3,10 +3,11 @@
 
 use crate::reference::workload::{Continuous, Model, Nanos, Service, Stream, Times, Workload};
 use crate::reference::{fast, first_difference, fleet, text};
-use crate::support::{hold, one_of};
+use crate::support::{fleet as scenario, hold, one_of, requests, simulate};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use thermocline::observation::Outcome;
 
 /// Random workloads of each kind.
 const CASES: u32 = 1000;
@@ -321,4 +322,34 @@ fn batches_with_priorities_agree_with_plain_iterations() {
 fn fleets_of_batches_agree_with_the_slow_fleet() {
     let workloads = many(batch(false).boxed(), &[1]);
     agree(&workloads, &[SERVED, LATE, LOST, FULL, ASLEEP, COLD]);
+}
+
+/// A batch is open at its boundaries: whoever comes at the very instant of one joins there, also where the iteration before it
+/// computed a prompt and nobody left, and whoever gives up at that instant does not join.
+#[test]
+fn a_batch_is_open_at_the_instant_of_a_boundary() {
+    let result = simulate(&scenario(
+        "10s",
+        r#"
+        [providers.p.deployments.m]
+        scaling = { initial = 1, max = 1 }
+        service.continuous = { max_sequences = 2, step = { base = "100ms", per_sequence = "0s", prefill_per_token = "1ms" } }
+        [providers.p.deployments.m.traffic]
+        first = { arrivals.at.times = ["0s"], prompt_tokens = 100, output_tokens = 5 }
+        second = { arrivals.at.times = ["100ms"], prompt_tokens = 50, cached_share = "100%", output_tokens = 1 }
+        third = { arrivals.at.times = ["150ms"], prompt_tokens = 50, output_tokens = 1, timeout = "50ms" }
+        fourth = { arrivals.at.times = ["200ms"], prompt_tokens = 50, cached_share = "100%", output_tokens = 1 }
+        "#,
+    ));
+    let ends: Vec<(Outcome, f64)> = requests(&result, 0)
+        .iter()
+        .map(|trace| (trace.outcome, trace.end.as_secs()))
+        .collect();
+    let expected = [
+        (Outcome::Succeeded, 0.5),
+        (Outcome::Succeeded, 0.2),
+        (Outcome::TimedOut, 0.2),
+        (Outcome::Succeeded, 0.3),
+    ];
+    assert_eq!(ends, expected);
 }

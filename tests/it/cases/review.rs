@@ -477,33 +477,3 @@ fn a_warm_pool_that_shrinks_stops_each_replica_once() {
         assert!(did.ledger.is_conserved());
     }
 }
-
-/// A batch is open at its boundaries: whoever comes at the very instant of one joins there, also where the iteration before it
-/// computed a prompt and nobody left, and whoever gives up at that instant does not join.
-#[test]
-fn a_batch_is_open_at_the_instant_of_a_boundary() {
-    let result = simulate(&fleet(
-        "10s",
-        r#"
-        [providers.p.deployments.m]
-        scaling.initial = 1
-        service.continuous = { max_sequences = 2, step = { base = "100ms", per_sequence = "0s", prefill_per_token = "1ms" } }
-        [providers.p.deployments.m.traffic]
-        first = { arrivals.at.times = ["0s"], prompt_tokens = 100, output_tokens = 5 }
-        second = { arrivals.at.times = ["100ms"], prompt_tokens = 50, cached_share = "100%", output_tokens = 1 }
-        third = { arrivals.at.times = ["150ms"], prompt_tokens = 50, output_tokens = 1, timeout = "50ms" }
-        fourth = { arrivals.at.times = ["200ms"], prompt_tokens = 50, cached_share = "100%", output_tokens = 1 }
-        "#,
-    ));
-    let ends: Vec<(Outcome, f64)> = requests(&result, 0)
-        .iter()
-        .map(|trace| (trace.outcome, trace.end.as_secs()))
-        .collect();
-    let expected = [
-        (Outcome::Succeeded, 0.5),
-        (Outcome::Succeeded, 0.2),
-        (Outcome::TimedOut, 0.2),
-        (Outcome::Succeeded, 0.3),
-    ];
-    assert_eq!(ends, expected);
-}

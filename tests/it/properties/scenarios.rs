@@ -67,13 +67,21 @@ fn service() -> impl Strategy<Value = String> {
         "{ empirical.values = [\"1s\", \"5s\"] }",
         "{ mixture.parts = [{ weight = 9, of = \"1s\" }, { weight = 1, of.lognormal = { median = \"2s\", p95 = \"9s\" } }] }",
     ];
+    let cold = one_of(&[
+        "",
+        "",
+        ", cold = { prefill = \"2s\", decode.exponential.mean = \"5s\" }",
+    ]);
     let slots = (
         one_of(&["1", "2", "3", "\"unlimited\""]),
         one_of(PREFILL),
         one_of(DECODE),
+        cold,
     );
-    let slots = slots.prop_map(|(slots, prefill, decode)| {
-        format!("service.slots = {{ slots = {slots}, prefill = {prefill}, decode = {decode} }}\n")
+    let slots = slots.prop_map(|(slots, prefill, decode, cold)| {
+        format!(
+            "service.slots = {{ slots = {slots}, prefill = {prefill}, decode = {decode}{cold} }}\n"
+        )
     });
     let fixed = (
         1_u32..5,
@@ -263,15 +271,7 @@ fn deployment() -> impl Strategy<Value = String> {
         "idle_order = \"newest\"",
     ]);
     let cached = line(&["", "cached_share = \"40%\""]);
-    let rest = joined(vec![
-        rungs(),
-        scaling(),
-        queue,
-        losses,
-        router,
-        order,
-        cached,
-    ]);
+    let rest = joined(vec![scaling(), queue, losses, router, order, cached]);
     let stated = joined(vec![start(), rungs()]);
     let chosen = joined(vec![engine_start(), engine_rungs()]);
     (place, service(), stated, chosen, rest).prop_map(

@@ -9,7 +9,7 @@ use thermocline::observation::Outcome;
 /// replicas get ready before requests come, clients give up before a batch begins, and whoever comes at the instant of an
 /// expiry finds the replica there.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum What {
+pub(super) enum What {
     /// A replica's work.
     Turn(usize),
     /// A phase of a replica's start is over.
@@ -61,7 +61,7 @@ struct Request {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Stage {
+pub(super) enum Stage {
     /// Waiting for a GPU.
     Queued,
     Starting,
@@ -70,31 +70,31 @@ enum Stage {
 }
 
 /// One that was ever started.
-struct Server {
-    model: usize,
-    stage: Stage,
-    phases_done: usize,
-    ready_at: Nanos,
-    work: Box<dyn Replica>,
+pub(super) struct Server {
+    pub(super) model: usize,
+    pub(super) stage: Stage,
+    pub(super) phases_done: usize,
+    pub(super) ready_at: Nanos,
+    pub(super) work: Box<dyn Replica>,
     /// When its work is due, as it stands on the agenda.
-    foreseen: Option<Nanos>,
-    idle_since: Nanos,
+    pub(super) foreseen: Option<Nanos>,
+    pub(super) idle_since: Nanos,
     /// Idle for longer than its keep-alive.
-    is_overdue: bool,
+    pub(super) is_overdue: bool,
 }
 
 /// The fleet.
 pub(crate) struct Fleet<'a> {
-    workload: &'a Workload,
-    now: Nanos,
+    pub(super) workload: &'a Workload,
+    pub(super) now: Nanos,
     foreseen: u64,
     agenda: Vec<(Nanos, u8, u64, What)>,
     /// Requests yet to come, by model and stream, the next one last.
     coming: Vec<Vec<Vec<(Nanos, Job)>>>,
     requests: Vec<Request>,
     /// Keys of held requests by model, in the order in which they will be served.
-    held: Vec<Vec<usize>>,
-    servers: Vec<Server>,
+    pub(super) held: Vec<Vec<usize>>,
+    pub(super) servers: Vec<Server>,
     ended: Vec<Ended>,
 }
 
@@ -127,16 +127,16 @@ pub(crate) fn simulate(workload: &Workload) -> Vec<Ended> {
 }
 
 impl Fleet<'_> {
-    fn foresee(&mut self, at: Nanos, what: What) {
+    pub(super) fn foresee(&mut self, at: Nanos, what: What) {
         self.foreseen += 1;
         self.agenda.push((at, what.class(), self.foreseen, what));
     }
 
-    fn forget(&mut self, what: What) {
+    pub(super) fn forget(&mut self, what: What) {
         self.agenda.retain(|one| one.3 != what);
     }
 
-    fn model(&self, model: usize) -> &Model {
+    pub(super) fn model(&self, model: usize) -> &Model {
         &self.workload.models[model]
     }
 
@@ -192,43 +192,41 @@ impl Fleet<'_> {
         }
     }
 
-    // Counting.
-
     fn at_stage(&self, model: usize, stage: impl Fn(Stage) -> bool) -> Vec<usize> {
         let all = 0..self.servers.len();
         all.filter(|&one| self.servers[one].model == model && stage(self.servers[one].stage))
             .collect()
     }
 
-    fn ready(&self, model: usize) -> Vec<usize> {
+    pub(super) fn ready(&self, model: usize) -> Vec<usize> {
         self.at_stage(model, |stage| stage == Stage::Ready)
     }
 
-    fn starting(&self, model: usize) -> Vec<usize> {
+    pub(super) fn starting(&self, model: usize) -> Vec<usize> {
         self.at_stage(model, |stage| {
             matches!(stage, Stage::Queued | Stage::Starting)
         })
     }
 
     /// Requests in the system that may start replicas.
-    fn waking(&self, model: usize) -> u32 {
+    pub(super) fn waking(&self, model: usize) -> u32 {
         let own = self.requests.iter().filter(|one| one.model == model);
         own.filter(|one| one.wakes && one.place != Place::Over)
             .count() as u32
     }
 
-    fn free_gpus(&self) -> u32 {
+    pub(super) fn free_gpus(&self) -> u32 {
         let holding = |one: &&Server| matches!(one.stage, Stage::Starting | Stage::Ready);
         let used = self.servers.iter().filter(holding).count() as u32;
         self.workload.gpus.map_or(u32::MAX, |gpus| gpus - used)
     }
 
-    fn is_idle(&self, server: usize) -> bool {
+    pub(super) fn is_idle(&self, server: usize) -> bool {
         self.servers[server].stage == Stage::Ready && self.servers[server].work.holds().is_empty()
     }
 
     /// Replicas that the requests are worth, and with them the buffer.
-    fn wanted(&self, model: usize) -> u32 {
+    pub(super) fn wanted(&self, model: usize) -> u32 {
         let own = self.model(model);
         match self.waking(model) {
             0 => 0,
@@ -236,13 +234,11 @@ impl Fleet<'_> {
         }
     }
 
-    fn may_stop(&self, model: usize) -> bool {
+    pub(super) fn may_stop(&self, model: usize) -> bool {
         let own = self.model(model);
         let needed = own.min.max(self.wanted(model).min(own.max));
         self.ready(model).len() as u32 > needed
     }
-
-    // Requests.
 
     fn foresee_arrival(&mut self, model: usize, stream: usize) {
         if let Some(&(at, _)) = self.coming[model][stream].last() {
@@ -334,7 +330,7 @@ impl Fleet<'_> {
     }
 
     /// Hands held requests over while there is room for the first of them.
-    fn serve(&mut self, model: usize) {
+    pub(super) fn serve(&mut self, model: usize) {
         while let Some(&key) = self.held[model].first()
             && let Some(server) = self.free_server(model, key)
         {
@@ -351,11 +347,11 @@ impl Fleet<'_> {
         }
     }
 
-    fn refuse(&mut self, key: usize, status: u16) {
+    pub(super) fn refuse(&mut self, key: usize, status: u16) {
         self.end(key, Outcome::Rejected { status });
     }
 
-    fn end(&mut self, key: usize, outcome: Outcome) {
+    pub(super) fn end(&mut self, key: usize, outcome: Outcome) {
         let request = &mut self.requests[key];
         let token = match request.place {
             Place::At(server) => self.servers[server].work.first_token(key),
@@ -407,195 +403,5 @@ impl Fleet<'_> {
         let model = self.requests[key].model;
         self.requests[key].cold = self.ready(model).is_empty() && !self.starting(model).is_empty();
         self.held[model].retain(|&other| other != key);
-    }
-
-    // Replicas.
-
-    fn new_server(&mut self, model: usize, stage: Stage) -> usize {
-        self.servers.push(Server {
-            model,
-            stage,
-            phases_done: 0,
-            ready_at: Nanos::MAX,
-            work: replica::new(&self.model(model).service),
-            foreseen: None,
-            idle_since: self.now,
-            is_overdue: false,
-        });
-        self.servers.len() - 1
-    }
-
-    /// Starts what is wanted.
-    fn scale(&mut self, model: usize) {
-        let own = self.model(model);
-        let wanted = self.wanted(model).max(own.min).min(own.max) as usize;
-        let there = self.ready(model).len() + self.starting(model).len();
-        for _ in there..wanted {
-            let server = self.new_server(model, Stage::Queued);
-            self.evict_for(server);
-            self.share_out_gpus();
-        }
-        self.cancel_surplus(model);
-    }
-
-    /// Gives free GPUs to those who wait for one, first come, first served.
-    fn share_out_gpus(&mut self) {
-        while self.free_gpus() > 0
-            && let Some(server) = self.first_queued()
-        {
-            self.servers[server].stage = Stage::Starting;
-            self.next_phase(server);
-        }
-    }
-
-    fn first_queued(&self) -> Option<usize> {
-        self.servers
-            .iter()
-            .position(|one| one.stage == Stage::Queued)
-    }
-
-    /// Stops the idle replica of another model that has been idle for longest, if one is needed and can be spared.
-    fn evict_for(&mut self, server: usize) {
-        if !self.workload.evict_idle || self.free_gpus() > 0 {
-            return;
-        }
-        let others = (0..self.servers.len()).filter(|&other| {
-            self.is_idle(other)
-                && self.servers[other].model != self.servers[server].model
-                && self.may_stop(self.servers[other].model)
-        });
-        if let Some(victim) = others.min_by_key(|&other| (self.servers[other].idle_since, other)) {
-            self.stop(victim);
-        }
-    }
-
-    fn next_phase(&mut self, server: usize) {
-        let done = self.servers[server].phases_done;
-        match self.model(self.servers[server].model).start.get(done) {
-            Some(&length) => self.foresee(self.now + length, What::PhaseOver(server)),
-            None => self.become_ready(server),
-        }
-    }
-
-    fn become_ready(&mut self, server: usize) {
-        self.servers[server].stage = Stage::Ready;
-        self.servers[server].ready_at = self.now;
-        self.after_work(server);
-        self.settle(self.servers[server].model);
-    }
-
-    fn turn(&mut self, server: usize) {
-        self.servers[server].foreseen = None;
-        for key in self.servers[server].work.turn(self.now) {
-            self.end(key, Outcome::Succeeded);
-        }
-        self.look_ahead(server);
-        self.after_work(server);
-        self.settle(self.servers[server].model);
-    }
-
-    /// Puts a replica's next turn on the agenda, if it is another than before.
-    fn look_ahead(&mut self, server: usize) {
-        let due = self.servers[server].work.due();
-        if due == self.servers[server].foreseen {
-            return;
-        }
-        self.servers[server].foreseen = due;
-        self.forget(What::Turn(server));
-        self.forget(What::Begin(server));
-        if let Some(at) = due {
-            let is_now = at == self.now;
-            self.foresee(
-                at,
-                if is_now {
-                    What::Begin(server)
-                } else {
-                    What::Turn(server)
-                },
-            );
-        }
-    }
-
-    /// A replica may have room, or nothing to do: its keep-alive counts from now.
-    fn after_work(&mut self, server: usize) {
-        let model = self.servers[server].model;
-        self.serve(model);
-        if !self.is_idle(server) {
-            return;
-        }
-        self.servers[server].idle_since = self.now;
-        self.forget(What::Expire(server));
-        if let Some(span) = self.model(model).keep_alive {
-            self.foresee(self.now + span, What::Expire(server));
-        }
-        while let Some(first) = self.first_queued() {
-            self.evict_for(first);
-            if self.first_queued() == Some(first) {
-                break;
-            }
-        }
-    }
-
-    /// Requests have left: what only they had kept or started goes.
-    fn settle(&mut self, model: usize) {
-        self.cancel_surplus(model);
-        let mut overdue = self.ready(model);
-        overdue.retain(|&one| self.servers[one].is_overdue && self.is_idle(one));
-        overdue.sort_by_key(|&one| (self.servers[one].idle_since, one));
-        for one in overdue {
-            if self.servers[one].is_overdue && self.is_idle(one) && self.may_stop(model) {
-                self.stop(one);
-            }
-        }
-        while self.waking(model) == 0
-            && self.ready(model).is_empty()
-            && self.starting(model).is_empty()
-            && !self.held[model].is_empty()
-        {
-            let key = self.held[model].remove(0);
-            self.refuse(key, 503);
-        }
-    }
-
-    fn cancel_surplus(&mut self, model: usize) {
-        let own = self.model(model);
-        if !own.cancel_surplus_starts {
-            return;
-        }
-        let wanted = self.wanted(model).max(own.min).min(own.max) as usize;
-        let there = self.ready(model).len() + self.starting(model).len();
-        let newest = self.starting(model).into_iter().rev();
-        for one in newest
-            .take(there.saturating_sub(wanted))
-            .collect::<Vec<_>>()
-        {
-            self.stop(one);
-        }
-    }
-
-    fn stop(&mut self, server: usize) {
-        self.servers[server].stage = Stage::Gone;
-        for what in [
-            What::Turn(server),
-            What::Begin(server),
-            What::PhaseOver(server),
-            What::Expire(server),
-        ] {
-            self.forget(what);
-        }
-        self.share_out_gpus();
-    }
-
-    fn die(&mut self, model: usize) {
-        let Some(&oldest) = self.ready(model).first() else {
-            return;
-        };
-        let lost = self.servers[oldest].work.holds();
-        self.stop(oldest);
-        for key in lost {
-            self.end(key, Outcome::Failed);
-        }
-        self.scale(model);
-        self.settle(model);
     }
 }

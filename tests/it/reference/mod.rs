@@ -5,8 +5,10 @@
 //! fleet is counted anew whenever it is needed, the agenda is a list, and all times are whole nanoseconds. Coefficients are
 //! whole nanoseconds too, so the instants of both must be equal, not close.
 
+mod batch;
 pub(crate) mod fleet;
 mod replica;
+mod servers;
 pub(crate) mod workload;
 
 use crate::support::{fleet as text_of_fleet, plan, run_plan};
