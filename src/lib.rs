@@ -101,6 +101,7 @@ pub mod measure;
 
 // Boundaries.
 pub mod cli;
+pub mod import;
 pub mod journal;
 pub mod record;
 pub mod report;

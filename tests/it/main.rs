@@ -1,11 +1,13 @@
 //! Integration tests, in one binary.
 
+mod analyze;
 mod article;
 mod cases;
 mod catalogue;
 mod cli;
 mod determinism;
 mod http;
+mod import;
 mod measure;
 mod oci;
 mod peers;

@@ -117,6 +117,10 @@ const RULES: &[Rule] = &[
     ),
     boundary("targets", &["time", "measure", "http", "scenario"]),
     boundary(
+        "import",
+        &["time", "request", "observation", "measure", "scenario"],
+    ),
+    boundary(
         "report",
         &[
             "time",
@@ -124,6 +128,7 @@ const RULES: &[Rule] = &[
             "observation",
             "timeline",
             "stats",
+            "streams",
             "http",
             "catalog",
             "batching",
@@ -133,6 +138,7 @@ const RULES: &[Rule] = &[
             "measure",
             "experiment",
             "scenario",
+            "import",
             "theory",
         ],
     ),
@@ -171,6 +177,7 @@ const RULES: &[Rule] = &[
             "measure",
             "experiment",
             "scenario",
+            "import",
             "record",
             "report",
             "theory",
