@@ -528,7 +528,10 @@ fn the_path_of_a_file_is_only_the_users() {
         panic!("{names:?}")
     };
     assert!(
-        name.starts_with("quick-20") && name.ends_with(".jsonl"),
+        name.starts_with("quick-20")
+            && Path::new(name)
+                .extension()
+                .is_some_and(|end| end == "jsonl"),
         "{name}"
     );
 }

@@ -121,10 +121,13 @@ impl Measure {
             unlocked(&plan)?
         };
         let secrets = secrets(&plan, &endpoints);
+        let measures_itself = self.selftest && !self.dry_run;
+        let error = measures_itself.then(own_error).transpose()?;
+        // The run's origin: nothing that takes long may follow.
         let now = ZonedDateTime::now();
         let start = match &self.resume {
             Some(path) => resumed(path, &plan, &secrets, &now, terminal)?,
-            None => self.fresh(&plan, &secrets, &now)?,
+            None => self.fresh(&plan, &secrets, &now, error)?,
         };
         let (lanes, places) = run::lanes(&plan, &start);
         if self.dry_run {
@@ -169,7 +172,13 @@ impl Measure {
     }
 
     /// A new run, from now on.
-    fn fresh(&self, plan: &Plan, secrets: &[Secret], now: &ZonedDateTime) -> anyhow::Result<Start> {
+    fn fresh(
+        &self,
+        plan: &Plan,
+        secrets: &[Secret],
+        now: &ZonedDateTime,
+        error: Option<ClientError>,
+    ) -> anyhow::Result<Start> {
         let sessions = sessions::from_now(&plan.at, plan.days, now)?;
         let started_at = now.timestamp();
         // The clock is as good as dice, and the seed is written down.
@@ -177,9 +186,6 @@ impl Measure {
             .seed
             .unwrap_or(started_at.as_microsecond().unsigned_abs() % 1_000_000_000);
         let redact = |text: &str| redacted(secrets, text);
-        let error = (self.selftest && !self.dry_run)
-            .then(own_error)
-            .transpose()?;
         let header = head::header(plan, seed, &sessions, started_at, error, &redact);
         let path = match &self.out {
             Some(path) => path.clone(),
