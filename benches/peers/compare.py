@@ -167,7 +167,8 @@ def simfaas(program, python, runs, seeds, checks):
         if recorded or runs > 1:
             checks.check("P(cold) agrees", cold.agrees(recorded or here))
         ratio = median_ratio(ours, theirs)
-        print(f"  {ratio:.0f} times as many requests per CPU second; {ours.rate() / statistics.median(loop):.0f} without SimFaaS's imports")
+        loop_ratio = ours.rate() / statistics.median(loop)
+        print(f"  {ratio:.0f} times as many requests per CPU second; {loop_ratio:.0f} without SimFaaS's imports")
         checks.check(f"{ratio:.0f} times is at least 50", ratio >= 50)
         flat[rate] = ours.rate()
     kept = flat[100] / flat[0.9]
@@ -198,7 +199,7 @@ def our_latencies(program, scenario, seed, first):
         with open(Path(folder) / "requests.csv", newline="") as file:
             rows = sorted(csv.DictReader(file), key=lambda row: float(row["sent_s"]))
         rows = rows[:first]
-        if len(rows) < first or any(row["outcome"] != "ok" for row in rows):
+        if len(rows) < first or any(row["outcome"] != "succeeded" for row in rows):
             sys.exit(f"{scenario}: not the first {first} requests, all of them answered")
         return [statistics.fmean(float(row[key]) for row in rows) for key in ("ttft_s", "latency_s")]
 
@@ -227,17 +228,24 @@ def inference_lab(program, peer, runs, seeds, checks):
 
 
 def compare_latencies(program, peer, timing, seeds, checks):
-    """Means over seeds of each program's mean over its 10,000 requests."""
-    ours, theirs = [], []
+    """Means over seeds of each program's mean over its 10,000 requests.
+
+    In inference-lab an arrival takes part only from the next event on, of whichever replica: with eight of them it misses the
+    boundaries of the last eighth of an iteration, and its first token is later by as much (with one replica by a whole iteration).
+    Ours joins at the next boundary of its own replica. That eighth is taken off before the two are compared.
+    """
+    ours, theirs, eighths = [], [], []
     for seed in range(1, seeds + 1):
         ours.append(our_latencies(program, f"{timing}.toml", seed, 10_000))
         metrics = their_replicas(peer, f"inference-lab/{timing}.toml", seed)[2]["latency_metrics"]
         theirs.append([metrics[key]["mean"] / 1000 for key in ("ttft_ms", "e2e_ms")])
+        eighths.append(metrics["per_token_ms"]["mean"] / 1000 / 8)
     for index, what in enumerate(["mean TTFT", "mean latency"]):
         mine, other = (Mean.of([values[index] for values in side]) for side in (ours, theirs))
         print(f"  {what:<14}{mine.text(5)} s, inference-lab {other.text(5)} s: {mine.value / other.value - 1:+.1%}")
         if timing == "linear":
-            checks.check(f"{what} agrees", mine.agrees(other))
+            sooner = Mean.of([values[index] - eighth for values, eighth in zip(theirs, eighths)])
+            checks.check(f"{what} agrees with {sooner.value:.5f} s, an eighth of an iteration sooner", mine.agrees(sooner))
 
 
 def main():

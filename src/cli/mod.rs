@@ -1,5 +1,6 @@
 //! The command line: what can be asked, and who answers.
 
+mod analyze;
 mod builtin;
 mod catalog;
 mod check;
@@ -38,6 +39,7 @@ struct Cli {
 enum Command {
     Simulate(simulate::Simulate),
     Serve(serve::Serve),
+    Analyze(analyze::Analyze),
     Check(check::Check),
     Catalog(catalog::CatalogCommand),
     Scenarios(scenarios::Scenarios),
@@ -56,6 +58,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let done = match cli.command {
         Command::Simulate(simulate) => simulate.run(&command(&arguments), &terminal),
         Command::Serve(serve) => serve.run(&terminal),
+        Command::Analyze(analyze) => analyze.run(&terminal),
         Command::Check(check) => check.run(&terminal),
         Command::Catalog(catalog) => catalog.run(&terminal),
         Command::Scenarios(scenarios) => scenarios.run(&terminal),

@@ -1,5 +1,6 @@
 //! Integration tests, in one binary.
 
+mod analyze;
 mod article;
 mod cases;
 mod catalogue;
@@ -8,6 +9,7 @@ mod closed_loop;
 mod determinism;
 mod endpoint;
 mod http;
+mod import;
 mod oci;
 mod peers;
 mod physics;

@@ -63,7 +63,14 @@ const RULES: &[Rule] = &[
     ),
     pure(
         "measure",
-        &["time", "request", "observation", "target", "stats"],
+        &[
+            "time",
+            "request",
+            "observation",
+            "target",
+            "stats",
+            "streams",
+        ],
     ),
     boundary(
         "http",
@@ -108,12 +115,17 @@ const RULES: &[Rule] = &[
         ],
     ),
     boundary(
+        "import",
+        &["time", "request", "observation", "measure", "scenario"],
+    ),
+    boundary(
         "report",
         &[
             "time",
             "request",
             "observation",
             "stats",
+            "streams",
             "http",
             "catalog",
             "batching",
@@ -123,6 +135,7 @@ const RULES: &[Rule] = &[
             "measure",
             "experiment",
             "scenario",
+            "import",
             "theory",
         ],
     ),
@@ -168,6 +181,7 @@ const RULES: &[Rule] = &[
             "measure",
             "experiment",
             "scenario",
+            "import",
             "record",
             "report",
             "serve",
