@@ -102,8 +102,8 @@ pub(crate) struct Reply {
     pub(crate) head: String,
     /// The body as it came, without chunk sizes.
     pub(crate) body: Vec<u8>,
-    /// When the request had been written.
-    pub(crate) written: Instant,
+    /// When writing the request began: the server cannot have had it before.
+    sent: Instant,
     /// When each read came, and how much of the body there was after it.
     reads: Vec<(Instant, usize)>,
     /// Whether the body came to its end.
@@ -131,7 +131,7 @@ impl Reply {
         let mut windows = self.body.windows(text.len());
         let end = windows.position(|window| window == text.as_bytes())? + text.len();
         let read = self.reads.iter().find(|(_, length)| *length >= end);
-        read.map(|(at, _)| *at - self.written)
+        read.map(|(at, _)| *at - self.sent)
     }
 
     /// The data of the stream's events, `[DONE]` included.
@@ -155,8 +155,9 @@ pub(crate) fn exchange(address: SocketAddr, method: &str, path: &str, body: &str
 /// Writes `request` and reads until the server closes the connection.
 pub(crate) fn raw(address: SocketAddr, request: &[u8]) -> Reply {
     let mut stream = connect(address);
+    let sent = Instant::now();
     stream.write_all(request).expect("it can be written");
-    read(&mut stream, Instant::now(), request.starts_with(b"HEAD"))
+    read(&mut stream, sent, request.starts_with(b"HEAD"))
 }
 
 pub(crate) fn connect(address: SocketAddr) -> TcpStream {
@@ -169,7 +170,7 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
 }
 
 /// Reads a response to the end of its connection.
-pub(crate) fn read(stream: &mut TcpStream, written: Instant, is_head: bool) -> Reply {
+pub(crate) fn read(stream: &mut TcpStream, sent: Instant, is_head: bool) -> Reply {
     let mut bytes = Vec::new();
     let mut stamps = Vec::new();
     let mut buffer = vec![0; 1 << 16];
@@ -193,21 +194,21 @@ pub(crate) fn read(stream: &mut TcpStream, written: Instant, is_head: bool) -> R
         status: status.parse().expect("a number"),
         head: head.replace("\r\n", "\n"),
         body: Vec::new(),
-        written,
+        sent,
         reads: Vec::new(),
         is_whole: false,
     };
-    let sent = &bytes[end + 4..];
+    let body = &bytes[end + 4..];
     let lengths: Vec<(Instant, usize)> = stamps
         .into_iter()
         .map(|(at, length)| (at, length.saturating_sub(end + 4)))
         .collect();
     if reply.header("transfer-encoding") == Some("chunked") {
-        unchunk(sent, &lengths, &mut reply);
+        unchunk(body, &lengths, &mut reply);
     } else {
         let stated = reply.header("content-length").map(str::parse::<usize>);
-        reply.is_whole = is_head || stated == Some(Ok(sent.len()));
-        reply.body = sent.to_vec();
+        reply.is_whole = is_head || stated == Some(Ok(body.len()));
+        reply.body = body.to_vec();
         reply.reads = lengths;
     }
     reply
@@ -231,7 +232,7 @@ fn unchunk(mut sent: &[u8], lengths: &[(Instant, usize)], reply: &mut Reply) {
         let came = lengths
             .iter()
             .find(|(_, length)| *length >= total - sent.len());
-        let at = came.or(lengths.last()).map_or(reply.written, |(at, _)| *at);
+        let at = came.or(lengths.last()).map_or(reply.sent, |(at, _)| *at);
         reply.reads.push((at, reply.body.len()));
     }
 }

@@ -55,10 +55,6 @@ fn a_stream_has_every_token_in_its_time() {
             last >= no_sooner + Duration::from_millis(decode),
             "{model}: {last:?}"
         );
-        assert!(
-            at(" warm") >= first + Duration::from_millis(5),
-            "tokens are apart"
-        );
     }
     let bare = endpoint.send("POST", CHAT, &chat("stated", STREAM)).text();
     assert!(
