@@ -10,6 +10,7 @@
 //! | bound a coefficient of variation that many values carry | [`cv_interval`] |
 //! | describe millions of durations in fixed memory | [`Histogram`] |
 //! | average a level that changes at instants | [`TimeAverage`] |
+//! | find where the start of a series ceases to matter | [`mser`] |
 //!
 //! The intervals for quantiles, shares and means assume independent values. Values of one run that follow each other
 //! closely are not independent: replicate the run and use one value per replication.
@@ -20,6 +21,7 @@ mod histogram;
 mod proportion;
 mod quantile;
 mod sample;
+mod steady_state;
 mod time_average;
 
 pub use estimate::{Estimate, Interval, cv_interval, normal_quantile, student_t_quantile};
@@ -30,4 +32,5 @@ pub use quantile::{
     rank_interval,
 };
 pub use sample::{CvDefinition, Sample, UnknownDefinition};
+pub use steady_state::{Truncation, mser};
 pub use time_average::TimeAverage;
