@@ -11,7 +11,9 @@ impl<P: Probe> Fleet<P> {
         while index < self.waiting_starts.len() {
             let replica = self.waiting_starts[index];
             let pools = self.pools_of(replica);
-            if pools.iter().all(|pool| !blocked.contains(pool)) && self.can_claim(replica) {
+            if pools.iter().all(|pool| !blocked.contains(pool))
+                && self.can_claim(self.replicas[replica as usize].deployment)
+            {
                 self.waiting_starts.remove(index);
                 self.take_gpus(replica);
                 // Beginning may have changed the queue: look from the front again.
@@ -33,8 +35,7 @@ impl<P: Probe> Fleet<P> {
             .collect()
     }
 
-    fn can_claim(&self, replica: u32) -> bool {
-        let deployment = self.replicas[replica as usize].deployment;
+    fn can_claim(&self, deployment: u32) -> bool {
         let mut places = self.deployments[deployment as usize]
             .config
             .placements
@@ -46,9 +47,16 @@ impl<P: Probe> Fleet<P> {
         })
     }
 
+    /// Whether a start of a deployment would get its GPUs at once, now that idle replicas of others have made room.
+    pub(super) fn make_room(&mut self, deployment: u32) -> bool {
+        if !self.can_claim(deployment) {
+            self.evict_for(deployment);
+        }
+        self.can_claim(deployment)
+    }
+
     /// Stops idle replicas of other models, least recently used first, so that a start gets its GPUs; only if that is enough.
-    pub(super) fn evict_for(&mut self, replica: u32) {
-        let deployment = self.replica(replica).deployment;
+    pub(super) fn evict_for(&mut self, deployment: u32) {
         let place = &self.deployments[deployment as usize].config.placements[0];
         let Some(pool) = place.pool.filter(|&pool| self.pools[pool].evict_idle) else {
             return;
@@ -96,7 +104,7 @@ impl<P: Probe> Fleet<P> {
         while let Some(&replica) = self.waiting_starts.get(index) {
             let pools = self.pools_of(replica);
             if pools.iter().all(|pool| !seen.contains(pool)) {
-                self.evict_for(replica);
+                self.evict_for(self.replicas[replica as usize].deployment);
             }
             if self.waiting_starts.get(index) == Some(&replica) {
                 seen.extend(pools);
