@@ -97,3 +97,4 @@ pub mod cli;
 pub mod record;
 pub mod report;
 pub mod scenario;
+pub mod validation;

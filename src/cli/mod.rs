@@ -8,6 +8,7 @@ mod options;
 mod scenarios;
 mod simulate;
 mod terminal;
+mod theory;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -38,7 +39,11 @@ enum Command {
     Check(check::Check),
     Catalog(catalog::CatalogCommand),
     Scenarios(scenarios::Scenarios),
+    Theory(theory::Theory),
 }
+
+/// The exit code of "done, and the answer is no".
+const NO: u8 = 1;
 
 /// Does what the arguments ask and says how that went: 0 done, 1 done and the answer is no, 2 could not.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -53,6 +58,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(check) => check.run(&terminal),
         Command::Catalog(catalog) => catalog.run(&terminal),
         Command::Scenarios(scenarios) => scenarios.run(&terminal),
+        Command::Theory(theory) => match theory.run(&terminal) {
+            Ok(true) => Ok(()),
+            Ok(false) => return ExitCode::from(NO),
+            Err(error) => Err(error),
+        },
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

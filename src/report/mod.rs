@@ -15,6 +15,7 @@ mod strip;
 mod text;
 mod text_published;
 mod text_spread;
+pub mod theory;
 
 use std::io::{self, Write};
 

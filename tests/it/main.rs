@@ -5,6 +5,7 @@ mod cases;
 mod catalogue;
 mod cli;
 mod determinism;
+mod metamorphic;
 mod oci;
 mod physics;
 mod properties;

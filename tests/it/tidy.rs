@@ -96,6 +96,19 @@ const RULES: &[Rule] = &[
         ],
     ),
     boundary(
+        "validation",
+        &[
+            "time",
+            "stats",
+            "theory",
+            "batching",
+            "fleet",
+            "measure",
+            "experiment",
+            "scenario",
+        ],
+    ),
+    boundary(
         "report",
         &[
             "time",
@@ -110,7 +123,7 @@ const RULES: &[Rule] = &[
             "measure",
             "experiment",
             "scenario",
-            "theory",
+            "validation",
         ],
     ),
     boundary(
@@ -144,7 +157,7 @@ const RULES: &[Rule] = &[
             "scenario",
             "record",
             "report",
-            "theory",
+            "validation",
         ],
     ),
 ];
