@@ -71,6 +71,7 @@ pub mod start_phase;
 pub mod target;
 pub mod theory;
 pub mod time;
+pub mod timeline;
 
 // Mathematics.
 pub mod distribution;
@@ -87,6 +88,9 @@ pub mod workload;
 // The simulated target.
 pub mod calendar;
 pub mod fleet;
+
+// The real target.
+pub mod http;
 
 // Measurement.
 pub mod experiment;

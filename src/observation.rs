@@ -13,10 +13,13 @@ pub enum Outcome {
         /// The HTTP status.
         status: u16,
     },
-    /// The client gave up before the first token came.
+    /// The client gave up before the first token came: its TTFT is right-censored at `end - sent`.
     TimedOut,
     /// The connection broke or the server reported an error after accepting the request.
     Failed,
+    /// The client's own network failed before the request was written. It says nothing about the server: it is shown, and
+    /// stays out of every figure of the server.
+    ClientFault,
 }
 
 /// One request from the client's side: four instants and an outcome.
@@ -89,7 +92,7 @@ impl Observation {
         self.due
     }
 
-    /// When it was sent.
+    /// When it was sent in full. Where it never was, when the client began to try.
     pub fn sent(&self) -> Time {
         self.sent
     }
@@ -119,9 +122,19 @@ impl Observation {
         self.outcome == Outcome::Succeeded
     }
 
-    /// Time to first token, from when the request was due: waiting at the client's own gate counts.
+    /// Time to first token, from when the request was sent: what the server and the way to it take.
     pub fn ttft(&self) -> Option<Duration> {
+        self.first_token.map(|first| first.since(self.sent))
+    }
+
+    /// Time to first token, from when the request was due: waiting at the client's own gate counts.
+    pub fn ttft_from_due(&self) -> Option<Duration> {
         self.first_token.map(|first| first.since(self.due))
+    }
+
+    /// How late the request was sent.
+    pub fn send_lag(&self) -> Duration {
+        self.sent.since(self.due)
     }
 
     /// Time to the end, from when the request was due.

@@ -22,7 +22,7 @@ pub const CONFIDENCE: f64 = 0.95;
 /// starts and 75 requests the delta method covers 42 % and the best bootstrap 38 %, at twelve cold starts 94 %.
 pub const COLD_NEEDED: usize = 12;
 
-/// What one benchmark of one endpoint showed. Times in seconds, from when a request was due to its first token.
+/// What one benchmark of one endpoint showed. Times in seconds, from when a request was sent to its first token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     /// Requests made.

@@ -216,5 +216,6 @@ fn outcome(outcome: Outcome) -> (&'static str, String) {
         Outcome::Rejected { status } => ("rejected", status.to_string()),
         Outcome::TimedOut => ("timed_out", String::new()),
         Outcome::Failed => ("failed", String::new()),
+        Outcome::ClientFault => ("client_fault", String::new()),
     }
 }

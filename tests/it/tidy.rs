@@ -35,6 +35,7 @@ const RULES: &[Rule] = &[
     pure("request", &["time"]),
     pure("start_phase", &[]),
     pure("observation", &["time", "request"]),
+    pure("timeline", &["time", "observation"]),
     pure("target", &["time", "request", "observation"]),
     pure("stats", &["time"]),
     pure("theory", &[]),
@@ -63,6 +64,10 @@ const RULES: &[Rule] = &[
     pure(
         "measure",
         &["time", "request", "observation", "target", "stats"],
+    ),
+    boundary(
+        "http",
+        &["time", "request", "observation", "timeline", "target"],
     ),
     boundary(
         "experiment",
