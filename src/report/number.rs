@@ -70,13 +70,13 @@ pub fn quantity(value: f64) -> String {
 }
 
 /// A number with so many significant digits, at least: `4.000`, `0.05714`, `14.98`.
-pub(super) fn significant(value: f64, digits: usize) -> String {
-    let magnitude = if value == 0.0 {
-        0
+pub(super) fn significant(value: f64, digits: u8) -> String {
+    let before_point = if value == 0.0 {
+        1.0
     } else {
-        value.abs().log10().floor() as i32
+        value.abs().log10().floor() + 1.0
     };
-    let decimals = (digits as i32 - 1 - magnitude).max(0) as usize;
+    let decimals = (f64::from(digits) - before_point).max(0.0) as usize;
     format!("{value:.decimals$}")
 }
 

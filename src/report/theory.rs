@@ -12,7 +12,7 @@ use super::{Format, VERSION};
 use crate::validation::{CONFIDENCE, Case, Checked, Figure, SEED, UNPROVEN, Verdict};
 
 /// Digits that a figure shows.
-const DIGITS: usize = 4;
+const DIGITS: u8 = 4;
 
 /// What the suite found, with what one must know to read it.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +79,7 @@ impl Comparison<'_> {
                 .map(|index| cell(index).to_owned())
                 .collect()
         };
-        let colours = rows.iter().map(|(_, figure)| colour(figure.verdict));
+        let colours = rows.iter().map(|(_, figure)| Some(colour(figure.verdict)));
         let figures = vec![
             Column::numbers(
                 "theory",
@@ -150,8 +150,9 @@ impl Comparison<'_> {
 
     fn explanations(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
         for Checked { case, .. } in self.checked {
-            writeln!(out, "\n{BOLD}{}{BOLD:#} {}", case.id, case.title)?;
+            writeln!(out, "\n{BOLD}{}{BOLD:#}", case.id)?;
             let facts = [
+                ("system", case.title),
                 ("theory", case.formula),
                 ("source", case.source),
                 ("note", case.note),
@@ -162,7 +163,7 @@ impl Comparison<'_> {
             if let Some(scenario) = case.scenario() {
                 writeln!(out, "  scenario, {} replications:", case.replications())?;
                 for line in scenario.lines() {
-                    writeln!(out, "    {line}")?;
+                    writeln!(out, "{}", format!("    {line}").trim_end())?;
                 }
             }
         }
@@ -186,8 +187,21 @@ impl Comparison<'_> {
 
     fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(out);
+        let head = [
+            "case", "metric", "theory", "found", "low", "high", "verdict",
+        ];
+        writer.write_record(head).map_err(io::Error::from)?;
         for (case, figure) in self.rows() {
-            let row = (case.id, FigureJson::of(figure));
+            let Figure {
+                metric,
+                theory,
+                found,
+                low,
+                high,
+                ..
+            } = *figure;
+            let verdict = figure.verdict.name();
+            let row = (case.id, metric, theory, found, low, high, verdict);
             writer.serialize(row).map_err(io::Error::from)?;
         }
         writer.flush()
@@ -223,18 +237,20 @@ impl Comparison<'_> {
 fn interval(figure: &Figure) -> String {
     if figure.is_simulated {
         let [low, high] = [figure.low, figure.high].map(|end| significant(end, DIGITS));
-        format!("{low} to {high}")
+        format!("{low}–{high}")
+    } else if figure.low == figure.high {
+        "exact".to_owned()
     } else {
         format!("± {:.0e}", 0.5 * (figure.high - figure.low))
     }
 }
 
-fn colour(verdict: Verdict) -> Option<Color> {
-    Some(match verdict {
+fn colour(verdict: Verdict) -> Color {
+    match verdict {
         Verdict::Holds => Color::Green,
         Verdict::Differs => Color::Red,
         Verdict::TooWide => Color::Yellow,
-    })
+    }
 }
 
 /// What has no oracle, and what is tested in its stead.
@@ -301,7 +317,7 @@ impl<'a> CaseJson<'a> {
     }
 }
 
-/// A figure; also the columns of CSV behind the case.
+/// A figure; its keys are also the columns of CSV.
 #[derive(Serialize)]
 struct FigureJson {
     metric: &'static str,

@@ -55,10 +55,8 @@ mod tests {
         let decaying: Vec<f64> = (0..200)
             .map(|i| 10.0 * (-f64::from(i) / 15.0).exp() + noise(i))
             .collect();
-        let cut = mser(&decaying, 5).expect("40 batches");
-        // oracle U04
-        assert_eq!(cut.observations, 65);
-        assert!((cut.mean - 0.510_341_051_906_707_4).abs() < 1e-12);
+        // Five time constants, to the batch; its figures are held in `validation`.
+        assert_eq!(mser(&decaying, 5).expect("40 batches").observations, 65);
         let level: Vec<f64> = (0..200).map(|i| f64::from(i % 2)).collect();
         assert_eq!(mser(&level, 2).expect("100 batches").observations, 0);
     }

@@ -68,11 +68,6 @@ pub(super) fn integral(from: f64, to: f64, of: impl Fn(f64) -> f64) -> f64 {
     (0..=PIECES).map(weighted).sum::<f64>() * width / 3.0
 }
 
-/// `n!`
-pub(super) fn factorial(n: u32) -> f64 {
-    (1..=n).map(f64::from).product()
-}
-
 /// Share of the standard normal law below `x` (the series of Marsaglia, *Journal of Statistical Software* 11, 2004).
 pub(super) fn normal_below(x: f64) -> f64 {
     if x.abs() > 8.0 {
@@ -90,7 +85,7 @@ pub(super) fn normal_below(x: f64) -> f64 {
 /// Probability of `count` under a binomial law.
 pub(super) fn binomial_share(n: u32, p: f64, count: u32) -> f64 {
     let ways = (1..=count).map(|k| f64::from(n - count + k) / f64::from(k));
-    ways.product::<f64>() * p.powi(count as i32) * (1.0 - p).powi((n - count) as i32)
+    ways.product::<f64>() * p.powf(f64::from(count)) * (1.0 - p).powf(f64::from(n - count))
 }
 
 /// Probability of `count` under a Poisson law with this `mean`.

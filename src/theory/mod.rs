@@ -26,7 +26,7 @@ pub use samples::{TwoLognormals, TwoPoints};
 pub use setup::{Setup, SetupKeptAlive, SetupMeans, SetupServers};
 
 use mathematics::{
-    Move, binomial_share, bisect, factorial, integral, normal_below, poisson_share, stationary,
+    Move, binomial_share, bisect, integral, normal_below, poisson_share, stationary,
 };
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! (2013); Erlang 1909 and 1917; Takács, *Introduction to the Theory of Queues* (1962); Neuts, *Matrix-Geometric Solutions*
 //! (1981).
 
-use super::{Move, bisect, factorial, stationary};
+use super::{Move, bisect, stationary};
 
 /// Erlang's loss formula: the share of Poisson arrivals that find all `servers` busy and leave; `load` is rate times mean
 /// service. The law of the service does not matter (Sevastyanov 1957).
@@ -98,7 +98,7 @@ pub fn md1_wait_quantile(arrival_rate: f64, service: f64, p: f64) -> f64 {
         let terms = 0..=(time / service).floor() as u32;
         let term = |k: u32| {
             let x = arrival_rate * (f64::from(k) * service - time);
-            x.powi(k as i32) / factorial(k) * (-x).exp()
+            (1..=k).map(|k| x / f64::from(k)).product::<f64>() * (-x).exp()
         };
         (1.0 - arrival_rate * service) * terms.map(term).sum::<f64>()
     };

@@ -1,5 +1,6 @@
 //! Requests that share a replica.
 
+use super::observed::Observed;
 use super::{Case, Computed, Evidence, Simulated, claim, computed, fleet};
 use crate::batching::{
     Admission, Config, ContinuousConfig, Cost, Counters, Executor, Job, StatedCost, Step,
@@ -80,7 +81,7 @@ fn processor_sharing() -> Case {
             replications: 32,
             claims: vec![
                 claim("ET", law.mean_time(), |run| run.times().mean()),
-                claim("EN", law.mean_number(), |run| run.in_system()),
+                claim("EN", law.mean_number(), Observed::in_system),
                 claim("slowdown_large", law.mean_time(), |run| {
                     run.time_per_token(5 * TOKENS_PER_SECOND) * f64::from(TOKENS_PER_SECOND)
                 }),
@@ -101,7 +102,7 @@ fn fluid(
 ) -> Case {
     let step = "base = \"200us\", per_sequence = \"10us\"";
     let mut claims = vec![
-        claim("EN", law.mean_number(), |run| run.in_system()),
+        claim("EN", law.mean_number(), Observed::in_system),
         claim("ET", law.mean_time(), |run| run.times().mean()),
     ];
     if id == "B02_cb_fluid" {
@@ -145,7 +146,7 @@ fn bulk() -> Case {
             claims: vec![
                 claim("EW", means.wait, |run| run.waits().mean()),
                 claim("ET", means.wait + 1.0, |run| run.times().mean()),
-                claim("E_batch", means.batch, |run| run.batch_size()),
+                claim("E_batch", means.batch, Observed::batch_size),
                 claim("frac_busy", means.busy, |run| run.replicas(Activity::Busy)),
             ],
         }),
@@ -247,7 +248,7 @@ fn executed(max_sequences: u32, jobs: &[(f64, Job)]) -> (Vec<[Time; 2]>, Counter
         match (due, arrival) {
             (None, None) => return (seen, executor.counters()),
             (Some(due), arrival) if arrival.is_none_or(|at| due < at) => {
-                executor.run(due, &mut steps)
+                executor.run(due, &mut steps);
             }
             (_, arrival) => {
                 if let (Some(at), Some((_, job))) = (arrival, coming.next()) {

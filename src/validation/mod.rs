@@ -69,7 +69,7 @@ struct Simulated {
 struct Claim {
     metric: &'static str,
     theory: f64,
-    read: fn(&Observed<'_>) -> f64,
+    read: fn(&Observed) -> f64,
     precision: f64,
 }
 
@@ -232,8 +232,7 @@ fn replicate(case: &Case, plan: Option<&Plan>, replication: u64) -> Vec<f64> {
         everybody: true,
         replicas: false,
     };
-    let result = run(plan, which, keep);
-    let observed = Observed::new(&result);
+    let observed = Observed::new(run(plan, which, keep));
     let read = |claim: &Claim| (claim.read)(&observed);
     simulated.claims.iter().map(read).collect()
 }
@@ -316,7 +315,7 @@ fn computed(metric: &'static str, theory: f64, found: f64, tolerance: f64) -> Co
 }
 
 /// A claim with the usual precision.
-fn claim(metric: &'static str, theory: f64, read: fn(&Observed<'_>) -> f64) -> Claim {
+fn claim(metric: &'static str, theory: f64, read: fn(&Observed) -> f64) -> Claim {
     Claim {
         metric,
         theory,

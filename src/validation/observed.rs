@@ -9,15 +9,15 @@ use std::cell::OnceCell;
 
 /// A run, and the samples taken from it.
 #[derive(Debug)]
-pub(super) struct Observed<'a> {
-    result: &'a RunResult,
+pub(super) struct Observed {
+    result: RunResult,
     waits: OnceCell<Sample>,
     times: OnceCell<Sample>,
     summary: OnceCell<Summary>,
 }
 
-impl<'a> Observed<'a> {
-    pub(super) fn new(result: &'a RunResult) -> Self {
+impl Observed {
+    pub(super) fn new(result: RunResult) -> Self {
         Self {
             result,
             waits: OnceCell::new(),
@@ -27,12 +27,12 @@ impl<'a> Observed<'a> {
     }
 
     /// The account of the first deployment.
-    pub(super) fn ledger(&self) -> &'a Ledger {
+    pub(super) fn ledger(&self) -> &Ledger {
         &self.result.fleet[0].ledger
     }
 
     /// The accounts of all deployments.
-    pub(super) fn ledgers(&self) -> impl Iterator<Item = &'a Ledger> {
+    pub(super) fn ledgers(&self) -> impl Iterator<Item = &Ledger> {
         self.result.fleet.iter().map(|Did { ledger, .. }| ledger)
     }
 

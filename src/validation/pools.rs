@@ -1,5 +1,6 @@
 //! Models that share a stock of GPUs, and models that go to sleep each by itself.
 
+use super::observed::Observed;
 use super::{Case, Evidence, Simulated, claim};
 use crate::theory::{kaufman_roberts, lru_miss_shares, time_to_live, zipf};
 use std::fmt::Write as _;
@@ -57,7 +58,7 @@ fn kaufman() -> Case {
                 claim("P_block_class2", refused[1], |run| run.refused_share(1)).within(0.05),
                 claim("P_block_class3", refused[2], |run| run.refused_share(2)).within(0.05),
                 claim("P_block_class4", refused[3], |run| run.refused_share(3)).within(0.05),
-                claim("E_busy_gpus", held, |run| run.gpus()),
+                claim("E_busy_gpus", held, Observed::gpus),
             ],
         }),
     }
@@ -92,8 +93,8 @@ fn least_recently_used() -> Case {
             scenario: provider("1000s", "9000s", "gpus.h = 8\nevict_idle = true", models),
             replications: 32,
             claims: vec![
-                claim("miss_ratio", total, |run| run.cold_share_of_all()),
-                claim("miss_rank1", missed[0], |run| run.cold_share()).within(0.05),
+                claim("miss_ratio", total, Observed::cold_share_of_all),
+                claim("miss_rank1", missed[0], Observed::cold_share).within(0.05),
             ],
         }),
     }
@@ -113,8 +114,8 @@ fn kept_alive() -> Case {
             scenario: provider("1000s", "3000s", "", models),
             replications: 32,
             claims: vec![
-                claim("miss_ratio", missed, |run| run.cold_share_of_all()),
-                claim("E_resident", awake, |run| run.all_replicas()),
+                claim("miss_ratio", missed, Observed::cold_share_of_all),
+                claim("E_resident", awake, Observed::all_replicas),
             ],
         }),
     }

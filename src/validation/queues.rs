@@ -1,5 +1,6 @@
 //! Queues: replicas that are always ready, each serving one request at a time.
 
+use super::observed::Observed;
 use super::{Case, Claim, Evidence, Simulated, claim, fleet};
 use crate::fleet::Activity;
 use crate::theory::{
@@ -52,7 +53,7 @@ fn mm1() -> Case {
     };
     let mut claims = waits(law);
     claims.extend([
-        claim("EL", 0.8 * law.mean_time(), |run| run.in_system()),
+        claim("EL", 0.8 * law.mean_time(), Observed::in_system),
         claim(
             "P95_T",
             exponential_quantile(law.mean_time(), 0.95),
@@ -93,15 +94,17 @@ fn waits(law: Mmc) -> Vec<Claim> {
     vec![
         claim("EW", law.mean_wait(), |run| run.waits().mean()),
         claim("ET", law.mean_time(), |run| run.times().mean()),
-        claim("ELq", law.arrival_rate * law.mean_wait(), |run| {
-            run.queue_length()
-        }),
-        claim("P_wait", law.wait_share(), |run| run.wait_share()),
+        claim(
+            "ELq",
+            law.arrival_rate * law.mean_wait(),
+            Observed::queue_length,
+        ),
+        claim("P_wait", law.wait_share(), Observed::wait_share),
         claim("P95_W", law.wait_quantile(0.95), |run| {
             run.wait_quantile(0.95)
         })
         .within(TAIL),
-        claim("utilisation", law.utilisation(), |run| run.utilisation()),
+        claim("utilisation", law.utilisation(), Observed::utilisation),
     ]
 }
 
@@ -160,8 +163,8 @@ fn mg1_lognormal() -> Case {
                     |run| run.waits().std().expect("many requests"),
                 )
                 .within(0.1),
-                claim("P_wait", 0.5, |run| run.wait_share()),
-                claim("ELq", 0.5 * mean_wait, |run| run.queue_length()),
+                claim("P_wait", 0.5, Observed::wait_share),
+                claim("ELq", 0.5 * mean_wait, Observed::queue_length),
             ],
         }),
     }
@@ -193,8 +196,8 @@ fn mg1_hyperexponential() -> Case {
                     run.waits().std().expect("many requests")
                 })
                 .within(TAIL),
-                claim("P_wait", 0.6, |run| run.wait_share()),
-                claim("ELq", 0.6 * mean_wait, |run| run.queue_length()),
+                claim("P_wait", 0.6, Observed::wait_share),
+                claim("ELq", 0.6 * mean_wait, Observed::queue_length),
             ],
         }),
     }
@@ -224,7 +227,7 @@ fn md1() -> Case {
                 claim("ET", mg1_mean_wait(0.8, 1.0, 0.0) + 1.0, |run| {
                     run.times().mean()
                 }),
-                claim("P_wait", 0.8, |run| run.wait_share()),
+                claim("P_wait", 0.8, Observed::wait_share),
                 claim("P95_W", quantile(0.95), |run| run.wait_quantile(0.95)).within(TAIL),
                 claim("P99_W", quantile(0.99), |run| run.wait_quantile(0.99)).within(TAIL),
             ],
@@ -255,8 +258,8 @@ fn dm1() -> Case {
             ),
             replications: 32,
             claims: vec![
-                claim("sigma", law.wait_share(), |run| run.wait_share()),
-                claim("P_wait", law.wait_share(), |run| run.wait_share()),
+                claim("sigma", law.wait_share(), Observed::wait_share),
+                claim("P_wait", law.wait_share(), Observed::wait_share),
                 claim("EW", law.mean_wait(), |run| run.waits().mean()),
                 claim("ET", law.mean_time(), |run| run.times().mean()),
                 claim("P95_W", law.wait_quantile(0.95), |run| {
@@ -297,7 +300,7 @@ fn bursts() -> Case {
             replications: 32,
             claims: vec![
                 claim("ET", time, |run| run.times().mean()).within(TAIL),
-                claim("P_wait", waiting, |run| run.wait_share()),
+                claim("P_wait", waiting, Observed::wait_share),
             ],
         }),
     }
@@ -346,12 +349,14 @@ fn closed_loop() -> Case {
             ),
             replications: 32,
             claims: vec![
-                claim("throughput", law.throughput(), |run| run.throughput()),
+                claim("throughput", law.throughput(), Observed::throughput),
                 claim("ER", law.mean_time(), |run| run.times().mean()),
-                claim("utilisation", law.throughput(), |run| run.utilisation()),
-                claim("EN", law.throughput() * law.mean_time(), |run| {
-                    run.in_system()
-                }),
+                claim("utilisation", law.throughput(), Observed::utilisation),
+                claim(
+                    "EN",
+                    law.throughput() * law.mean_time(),
+                    Observed::in_system,
+                ),
             ],
         }),
     }
@@ -398,7 +403,7 @@ fn unlimited() -> Case {
             scenario: fleet("100s", "8000s", &deployment),
             replications: 32,
             claims: vec![
-                claim("EN", 10.0, |run| run.in_system()),
+                claim("EN", 10.0, Observed::in_system),
                 claim("VarN", 10.0, |run| {
                     let off_mean = |number: u32| (f64::from(number) - 10.0).powi(2);
                     run.mean_over_time(Duration::from_secs(LONGEST), off_mean)

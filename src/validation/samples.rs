@@ -206,7 +206,7 @@ fn toss(n: u32) -> Vec<Computed> {
         ),
         rounded(
             "P_no_cold",
-            0.95_f64.powi(n as i32),
+            0.95_f64.powf(f64::from(n)),
             share(&|cold| coldest(cold, 1) == law.warm),
         ),
         rounded(

@@ -1,6 +1,7 @@
 //! The validation suite, as the command `theory` runs it.
 
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 use thermocline::validation::{SEED, UNPROVEN, Verdict, cases, check};
@@ -48,6 +49,60 @@ fn closed_forms_are_those_of_the_reference() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_command_compares_in_every_format() {
+    let theory = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_thermocline"))
+            .arg("theory")
+            .args(arguments)
+            .output()
+            .expect("the program starts");
+        let text = [output.stdout, output.stderr].concat();
+        (
+            String::from_utf8(text).expect("UTF-8"),
+            output.status.code(),
+        )
+    };
+    for width in ["80", "160"] {
+        let (text, code) = theory(&["k05", "U02_single_request", "--width", width]);
+        assert_eq!(code, Some(0));
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= width.parse().ok(), "{text}");
+        for part in [
+            "P_probe_cold",
+            "14.62",
+            "All 2 figures of 2 cases hold.",
+            "scaling = { max = 1",
+        ] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
+    }
+    let (text, _) = theory(&["U02", "--format", "csv"]);
+    let mut lines = text.lines();
+    assert_eq!(
+        lines.next(),
+        Some("case,metric,theory,found,low,high,verdict")
+    );
+    assert!(lines.all(|line| line.starts_with("U02_single_request,finish,14.62")));
+    let (text, _) = theory(&["U02", "--format", "json"]);
+    let all: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(all["cases"][0]["figures"][0]["verdict"], "holds");
+    assert_eq!(
+        all["unproven"].as_array().map(Vec::len),
+        Some(UNPROVEN.len())
+    );
+    let (text, _) = theory(&["U02", "--format", "markdown"]);
+    assert!(
+        text.contains("| U02_single_request | finish | 14.62 |"),
+        "{text}"
+    );
+    let (text, code) = theory(&["Q99"]);
+    assert!(
+        text.contains("there is no case `Q99`") && code == Some(2),
+        "{text}"
+    );
 }
 
 /// The tests that stand in for an oracle are there.
