@@ -98,6 +98,7 @@ pub mod measure;
 
 // Boundaries.
 pub mod cli;
+pub mod import;
 pub mod record;
 pub mod report;
 pub mod scenario;

@@ -6,6 +6,7 @@
 use super::entries::Confidence;
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use std::fmt;
+use std::sync::OnceLock;
 use toml::{Table, Value};
 
 /// A value out of range: which key, and what is allowed.
@@ -109,49 +110,71 @@ impl EntryProblem {
 }
 
 /// The entries of one kind, in the order they were written.
+///
+/// The shipped ones are read when somebody first asks: most scenarios use few kinds.
 #[derive(Clone, Debug)]
 pub struct Shelf<T> {
     kind: &'static str,
-    entries: Vec<(Table, T)>,
+    shipped: &'static str,
+    entries: OnceLock<Vec<(Table, T)>>,
 }
 
 impl<T: Entry> Shelf<T> {
-    /// Reads a shipped table.
-    pub(super) fn parse(kind: &'static str, text: &str) -> Result<Self, EntryProblem> {
-        let tables: Table = toml::from_str(text)
-            .map_err(|error| EntryProblem::new(kind, "", format!("{kind}: {}", error.message())))?;
-        let mut shelf = Self {
+    /// The shelf of a shipped table.
+    pub(super) const fn shipped(kind: &'static str, shipped: &'static str) -> Self {
+        Self {
             kind,
-            entries: Vec::new(),
-        };
-        for (id, value) in &tables {
-            let table = value
-                .as_table()
-                .ok_or_else(|| EntryProblem::new(kind, id, "must be a table"))?;
-            shelf.put(id, table.clone())?;
+            shipped,
+            entries: OnceLock::new(),
         }
-        Ok(shelf)
+    }
+
+    fn entries(&self) -> &[(Table, T)] {
+        self.entries.get_or_init(|| match self.parse() {
+            Ok(entries) => entries,
+            Err(problem) => panic!("shipped catalogue: {problem}"),
+        })
+    }
+
+    fn parse(&self) -> Result<Vec<(Table, T)>, EntryProblem> {
+        let kind = self.kind;
+        let tables: Table = toml::from_str(self.shipped)
+            .map_err(|error| self.problem("", &format!("{kind}: {}", error.message())))?;
+        let entries = tables.into_iter().map(|(id, value)| match value {
+            Value::Table(table) => {
+                let entry = self.read(&id, &table)?;
+                Ok((table, entry))
+            }
+            _ => Err(self.problem(&id, "must be a table")),
+        });
+        entries.collect()
     }
 
     /// The entry of that name.
     pub fn get(&self, id: &str) -> Option<&T> {
-        self.entries
-            .iter()
-            .map(|(_, entry)| entry)
-            .find(|entry| entry.id() == id)
+        self.iter().find(|entry| entry.id() == id)
     }
 
     /// All entries, in the order they were written.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.entries.iter().map(|(_, entry)| entry)
+        self.entries().iter().map(|(_, entry)| entry)
+    }
+
+    /// The table that an entry was written as.
+    fn table(&self, id: &str) -> Option<&Table> {
+        let entries = self.entries().iter();
+        let mut found = entries.filter(|(_, entry)| entry.id() == id);
+        found.next().map(|(table, _)| table)
     }
 
     fn put(&mut self, id: &str, table: Table) -> Result<(), EntryProblem> {
+        let mut entries = self.entries().to_vec();
         let entry = self.read(id, &table)?;
-        match self.entries.iter_mut().find(|(_, known)| known.id() == id) {
+        match entries.iter_mut().find(|(_, known)| known.id() == id) {
             Some(place) => *place = (table, entry),
-            None => self.entries.push((table, entry)),
+            None => entries.push((table, entry)),
         }
+        self.entries = OnceLock::from(entries);
         Ok(())
     }
 
@@ -237,28 +260,21 @@ impl<T: Entry> AnyShelf for Shelf<T> {
     }
 
     fn rows(&self, id: &str) -> Option<Vec<(String, String)>> {
-        let (table, _) = self.entries.iter().find(|(_, entry)| entry.id() == id)?;
+        let rows = self.table(id)?.iter();
         Some(
-            table
-                .iter()
-                .map(|(key, value)| (key.clone(), plain(value)))
+            rows.map(|(key, value)| (key.clone(), plain(value)))
                 .collect(),
         )
     }
 
     fn provenance(&self, id: &str) -> Option<(&str, Confidence)> {
-        self.iter()
-            .find(|entry| entry.id() == id)
+        self.get(id)
             .map(|entry| (entry.source(), entry.confidence()))
     }
 
     /// Changes the keys given of a known entry, or adds a new one. Its source becomes the scenario's unless that names one.
     fn overlay(&mut self, id: &str, changes: &Table) -> Result<(), EntryProblem> {
-        let known = self
-            .entries
-            .iter()
-            .find(|(_, entry)| entry.id() == id)
-            .map(|(table, _)| table.clone());
+        let known = self.table(id).cloned();
         let source = match known
             .as_ref()
             .and_then(|table| table.get("source"))

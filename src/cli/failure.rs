@@ -4,14 +4,22 @@ use std::io;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use thiserror::Error;
 
 use super::terminal::Terminal;
 use crate::scenario::ScenarioError;
 
 const ERROR: Style = AnsiColor::BrightRed.on_default().bold();
 
+/// The exit code of "done, and the answer is no".
+const NO: u8 = 1;
 /// The exit code of "could not".
 const COULD_NOT: u8 = 2;
+
+/// The command has done its work and has shown that the answer is no.
+#[derive(Clone, Copy, Debug, Error)]
+#[error("the answer is no")]
+pub(super) struct No;
 
 /// Help and version go out and are done; a wrong flag is an error.
 pub(super) fn usage(error: &clap::Error) -> ExitCode {
@@ -32,6 +40,9 @@ pub(super) fn report(error: &anyhow::Error, terminal: &Terminal) -> ExitCode {
     };
     if error.chain().any(pipe) {
         return ExitCode::SUCCESS;
+    }
+    if error.is::<No>() {
+        return ExitCode::from(NO);
     }
     if let Some(problems) = error.downcast_ref::<ScenarioError>() {
         if terminal.colours_errors() {

@@ -1,11 +1,13 @@
 //! The command line: what can be asked, and who answers.
 
+mod analyze;
 mod builtin;
 mod catalog;
 mod check;
 mod failure;
 mod options;
 mod scenarios;
+mod selftest;
 mod simulate;
 mod terminal;
 mod theory;
@@ -36,14 +38,14 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Simulate(simulate::Simulate),
+    Analyze(analyze::Analyze),
     Check(check::Check),
     Catalog(catalog::CatalogCommand),
     Scenarios(scenarios::Scenarios),
+    #[command(name = "selftest")]
+    SelfTest(selftest::SelfTest),
     Theory(theory::Theory),
 }
-
-/// The exit code of "done, and the answer is no".
-const NO: u8 = 1;
 
 /// Does what the arguments ask and says how that went: 0 done, 1 done and the answer is no, 2 could not.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -55,14 +57,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let terminal = Terminal::new(&cli.global);
     let done = match cli.command {
         Command::Simulate(simulate) => simulate.run(&command(&arguments), &terminal),
+        Command::Analyze(analyze) => analyze.run(&terminal),
         Command::Check(check) => check.run(&terminal),
         Command::Catalog(catalog) => catalog.run(&terminal),
         Command::Scenarios(scenarios) => scenarios.run(&terminal),
-        Command::Theory(theory) => match theory.run(&terminal) {
-            Ok(true) => Ok(()),
-            Ok(false) => return ExitCode::from(NO),
-            Err(error) => Err(error),
-        },
+        Command::SelfTest(selftest) => selftest.run(&terminal),
+        Command::Theory(theory) => theory.run(&terminal),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

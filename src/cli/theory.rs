@@ -3,6 +3,7 @@
 use anyhow::anyhow;
 use clap::Args;
 
+use super::failure::No;
 use super::options::FormatName;
 use super::terminal::Terminal;
 use crate::report::theory::Comparison;
@@ -40,8 +41,7 @@ Examples:
       The same suite with other random numbers";
 
 impl Theory {
-    /// Whether theory and simulation agree.
-    pub(super) fn run(&self, terminal: &Terminal) -> anyhow::Result<bool> {
+    pub(super) fn run(&self, terminal: &Terminal) -> anyhow::Result<()> {
         let all = validation::cases();
         let cases = self.chosen(&all)?;
         let pool = rayon::ThreadPoolBuilder::new()
@@ -58,7 +58,11 @@ impl Theory {
         };
         let format = self.format.into();
         terminal.results(|out| comparison.write(format, terminal.width(), out))?;
-        Ok(checked.iter().all(Checked::holds))
+        if checked.iter().all(Checked::holds) {
+            Ok(())
+        } else {
+            Err(No.into())
+        }
     }
 
     /// The cases that were named, in the order of the suite.

@@ -1,9 +1,10 @@
 //! A plan run once, or many times: what a benchmark would report, and how much that depends on luck.
 
 use super::{Keep, Measured, Plan, Run, RunResult, run};
-use crate::measure::summary::Summary;
-use crate::measure::verdict::Verdict;
+use crate::measure::summary::{Summary, ttfts};
+use crate::measure::verdict::{Classes, Verdict};
 use crate::stats::{CvDefinition, PercentileMethod, Sample};
+use crate::streams::Streams;
 use rayon::prelude::*;
 
 /// What a plan gave.
@@ -32,6 +33,8 @@ pub struct Row {
     pub summary: Summary,
     /// Their verdict.
     pub verdict: Verdict,
+    /// How sure that verdict is; `None` where it is no data.
+    pub classes: Option<Classes>,
     /// The distribution over replications, when there are several.
     pub reported: Option<Reported>,
 }
@@ -108,7 +111,7 @@ pub fn repeat(
     let total = per_replication * replications as usize;
     let done: Vec<(Option<RunResult>, Vec<Figures>)> =
         (0..total).into_par_iter().map(job).collect();
-    gather(plan, replications, done)
+    gather(plan, replications, definition, done)
 }
 
 fn figures(lane: &Measured, percentile: PercentileMethod, definition: CvDefinition) -> Figures {
@@ -118,7 +121,12 @@ fn figures(lane: &Measured, percentile: PercentileMethod, definition: CvDefiniti
 }
 
 /// Puts the figures of all runs together, always in the same order.
-fn gather(plan: &Plan, replications: u64, done: Vec<(Option<RunResult>, Vec<Figures>)>) -> Outcome {
+fn gather(
+    plan: &Plan,
+    replications: u64,
+    definition: CvDefinition,
+    done: Vec<(Option<RunResult>, Vec<Figures>)>,
+) -> Outcome {
     let per_replication = plan.providers.len() * plan.sessions.len();
     let mut runs = Vec::new();
     // For each place, for each lane, the figures of all replications.
@@ -139,6 +147,13 @@ fn gather(plan: &Plan, replications: u64, done: Vec<(Option<RunResult>, Vec<Figu
                     std::mem::take(&mut places[provider * plan.sessions.len() + session][lane]);
                 let reported = (replications > 1).then(|| Reported::of(&all));
                 let Figures { summary, verdict } = all.swap_remove(0);
+                let run: &RunResult = &runs[provider * plan.sessions.len() + session];
+                let name = format!("bootstrap/{}/{lane}/{session}", named.name);
+                let mut rng = Streams::new(plan.seed, 0).stream(&name);
+                let sample = ttfts(&run.lanes[lane].observations());
+                let classes = sample
+                    .as_ref()
+                    .and_then(|sample| Classes::of(sample, definition, plan.percentile, &mut rng));
                 rows.push(Row {
                     provider,
                     session,
@@ -146,6 +161,7 @@ fn gather(plan: &Plan, replications: u64, done: Vec<(Option<RunResult>, Vec<Figu
                     lane,
                     summary,
                     verdict,
+                    classes,
                     reported,
                 });
             }

@@ -66,6 +66,8 @@ pub struct DeploymentConfig {
     pub prefill: Distribution,
     /// Stated time from the first token to the end \[s\].
     pub decode: Distribution,
+    /// The same of a request that met a cold start, where it differs.
+    pub cold_service: Option<StatedTimes>,
     /// What becomes of a request longer than the model's context.
     pub over_context: OverContext,
     /// Share of the benchmark's fixed prompt found in the prefix cache, 0 to 1.
@@ -84,6 +86,15 @@ pub struct DeploymentConfig {
     pub idle_order: IdleOrder,
     /// How replicas are lost.
     pub losses: Losses,
+}
+
+/// Stated times of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatedTimes {
+    /// From start of service to the first token \[s\].
+    pub prefill: Distribution,
+    /// From the first token to the end \[s\].
+    pub decode: Distribution,
 }
 
 /// One stream of requests of other users.

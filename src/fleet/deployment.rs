@@ -50,6 +50,7 @@ pub(super) struct TrafficStream {
 #[derive(Debug)]
 pub(super) struct Draws {
     pub(super) starts: Stream,
+    pub(super) cold_service: Stream,
     pub(super) losses: Stream,
     pub(super) keep_alive: Stream,
     pub(super) router: Stream,
@@ -144,6 +145,7 @@ impl Deployment {
             next_in_turn: 0,
             draws: Draws {
                 starts: own("starts"),
+                cold_service: own("cold_service"),
                 losses: own("losses"),
                 keep_alive: own("keep_alive"),
                 router: own("router"),

@@ -354,14 +354,29 @@ impl<P: Probe> Fleet<P> {
         let waited_for = server.book_start(record.arrived, now, &mut parts);
         parts.queue += now.since(record.arrived).saturating_sub(waited_for);
         let cold = server.ready_at > record.arrived || server.serial >= record.unborn;
+        let deployment = record.deployment;
         let served_by = Some((server.serial, server.placement));
         let record = self.record(request);
         (record.parts, record.cold, record.served_by) = (parts, cold, served_by);
         (record.admitted, record.place) = (now, Place::Running(replica));
-        let job = record.job;
+        let mut job = record.job;
+        if cold {
+            self.slow_down(&mut job, deployment);
+        }
         let mut steps = std::mem::take(&mut self.steps);
         self.replica(replica).executor.push(now, job, &mut steps);
         self.follow(replica, steps);
+    }
+
+    /// A request that met a cold start takes its times from the law of those, where there is one. Drawn like the phases of a
+    /// start: the start's doing, not the request's.
+    fn slow_down(&mut self, job: &mut Job, deployment: u32) {
+        let own = &mut self.deployments[deployment as usize];
+        if let Some(times) = &own.config.cold_service {
+            let stream = &mut own.draws.cold_service;
+            job.prefill = Duration::from_secs(times.prefill.sample(stream));
+            job.decode = Duration::from_secs(times.decode.sample(stream));
+        }
     }
 
     /// A replica's executor does what is due.

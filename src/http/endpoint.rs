@@ -25,6 +25,14 @@ impl ApiKind {
             Self::Completions => "completions",
         }
     }
+
+    /// What stands behind the base URL.
+    pub(super) const fn path(self) -> &'static str {
+        match self {
+            Self::Chat => "chat/completions",
+            Self::Completions => "completions",
+        }
+    }
 }
 
 /// Whether a request has a connection of its own.

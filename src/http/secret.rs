@@ -49,6 +49,11 @@ impl Secret {
         Ok(Self(text))
     }
 
+    /// The text itself, for where it is sent.
+    pub(super) fn expose(&self) -> &str {
+        &self.0
+    }
+
     /// `text` without the secret.
     pub fn redact(&self, text: &str) -> String {
         if self.0.is_empty() {

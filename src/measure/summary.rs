@@ -25,8 +25,10 @@ pub const COLD_NEEDED: usize = 12;
 /// What one benchmark of one endpoint showed. Times in seconds, from when a request was sent to its first token.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// Requests made.
+    /// Requests made, those left out that failed in the client's own network.
     pub requests: usize,
+    /// Requests that failed in the client's own network; no figure knows them.
+    pub client_faults: usize,
     /// Answered to the last token.
     pub succeeded: usize,
     /// Broken off or reported as an error by the server.
@@ -109,15 +111,23 @@ pub struct Cold {
 impl Summary {
     /// Summarises observations, each with whether it met a cold start where that is known.
     pub fn of(rows: &[(Observation, Option<bool>)], method: PercentileMethod) -> Self {
+        let reached: Vec<(Observation, Option<bool>)> = rows
+            .iter()
+            .filter(|(seen, _)| seen.outcome() != Outcome::ClientFault)
+            .copied()
+            .collect();
+        let client_faults = rows.len() - reached.len();
+        let rows = reached.as_slice();
         let count = |test: fn(Outcome) -> bool| {
             rows.iter().filter(|(seen, _)| test(seen.outcome())).count()
         };
         let requests = rows.len();
         let succeeded = count(|outcome| outcome == Outcome::Succeeded);
-        let sample = ttfts(rows, |_| true);
+        let sample = ttfts(rows);
         let cold = Cold::of(rows, method);
         let mut summary = Self {
             requests,
+            client_faults,
             succeeded,
             failed: count(|outcome| outcome == Outcome::Failed),
             timed_out: count(|outcome| outcome == Outcome::TimedOut),
@@ -160,6 +170,8 @@ impl Summary {
                 requests: self.requests,
             });
         }
+        let faults = self.client_faults;
+        warnings.extend((faults > 0).then_some(Warning::ClientFaults { faults }));
         if let Some(sample) = sample {
             warnings.extend(warnings_of(sample, self.method));
         }
@@ -217,8 +229,8 @@ impl Cold {
             return None;
         }
         let requests = rows.iter().filter(|(_, flag)| *flag == Some(true)).count();
-        let warm = ttfts(rows, |flag| flag == Some(false));
-        let cold = ttfts(rows, |flag| flag == Some(true));
+        let warm = ttfts_where(rows, |flag| flag == Some(false));
+        let cold = ttfts_where(rows, |flag| flag == Some(true));
         Some(Self {
             requests,
             share: clopper_pearson(requests, known, CONFIDENCE),
@@ -231,8 +243,16 @@ impl Cold {
     }
 }
 
+/// TTFTs \[s\] of the successes; `None` without one.
+pub fn ttfts(rows: &[(Observation, Option<bool>)]) -> Option<Sample> {
+    ttfts_where(rows, |_| true)
+}
+
 /// TTFTs \[s\] of the successes whose flag passes.
-fn ttfts(rows: &[(Observation, Option<bool>)], wanted: fn(Option<bool>) -> bool) -> Option<Sample> {
+fn ttfts_where(
+    rows: &[(Observation, Option<bool>)],
+    wanted: fn(Option<bool>) -> bool,
+) -> Option<Sample> {
     let successes = rows
         .iter()
         .filter(|(seen, flag)| seen.succeeded() && wanted(*flag));
@@ -333,6 +353,11 @@ pub enum Warning {
         /// All requests.
         requests: usize,
     },
+    /// Some requests failed in the client's own network.
+    ClientFaults {
+        /// How many; they are not counted among the requests.
+        faults: usize,
+    },
     /// More requests met a cold start than not.
     MostlyCold {
         /// Requests that met one.
@@ -389,6 +414,17 @@ impl fmt::Display for Warning {
                  the failure-aware p50 and p95 do not",
                 100.0 * unsuccessful as f64 / requests as f64
             ),
+            Self::ClientFaults { faults } => {
+                let (noun, verb) = if faults == 1 {
+                    ("request", "is")
+                } else {
+                    ("requests", "are")
+                };
+                write!(
+                    f,
+                    "{faults} {noun} failed in the client's own network and {verb} left out of every figure"
+                )
+            }
             Self::OneRequest => {
                 f.write_str("one request only: no spread, and every percentile is that request")
             }

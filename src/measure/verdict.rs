@@ -8,7 +8,8 @@
 use std::fmt;
 
 use super::summary::Summary;
-use crate::stats::CvDefinition;
+use crate::stats::{CvDefinition, PercentileMethod, Sample, bootstrap};
+use crate::streams::Stream;
 
 /// From this CV on, latency varies [%].
 const VARIABLE: f64 = 40.0;
@@ -67,6 +68,69 @@ impl Verdict {
             Self::NotProductionReady => "not-production-ready",
             Self::NoData => "no-data",
         }
+    }
+}
+
+/// A class is called decided from this probability on.
+pub const DECIDED: f64 = 0.8;
+
+/// How probable each class is, by resampling the successes: the class of one benchmark is partly luck.
+///
+/// The shares describe other benchmarks of the same length at an endpoint that answers as this one did. They know only what was
+/// seen: with fewer than [`COLD_NEEDED`](super::summary::COLD_NEEDED) cold requests no interval of a CV keeps its promise, and neither do they.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Classes {
+    /// Share of the resamples in each class, in the order of [`Verdict::ALL`].
+    pub shares: [f64; Verdict::ALL.len()],
+}
+
+impl Classes {
+    /// The classes of resamples; `None` where the relative spread itself is undefined.
+    pub fn of(
+        sample: &Sample,
+        definition: CvDefinition,
+        percentile: PercentileMethod,
+        rng: &mut Stream,
+    ) -> Option<Self> {
+        let spread = |sample: &Sample| {
+            let below = match definition {
+                CvDefinition::StdOverMean => sample.mean(),
+                CvDefinition::StdOverMedian => sample.quantile(0.5, percentile),
+            };
+            let std = sample.std().filter(|_| below > 0.0)?;
+            Some(100.0 * std / below)
+        };
+        spread(sample)?;
+        let classes = bootstrap(sample, rng, |sample| Verdict::of_percent(spread(sample)));
+        let share = |class: Verdict| {
+            let count = classes.iter().filter(|&&one| one == class).count();
+            count as f64 / classes.len() as f64
+        };
+        Some(Self {
+            shares: Verdict::ALL.map(share),
+        })
+    }
+
+    /// The classes that occur, most probable first.
+    pub fn ranked(&self) -> Vec<(Verdict, f64)> {
+        let mut ranked: Vec<(Verdict, f64)> = Verdict::ALL
+            .into_iter()
+            .zip(self.shares)
+            .filter(|&(_, share)| share > 0.0)
+            .collect();
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+        ranked
+    }
+
+    /// How probable a class is.
+    pub fn share(&self, verdict: Verdict) -> f64 {
+        self.shares[verdict as usize]
+    }
+
+    /// The class that has [`DECIDED`] of the probability, if one has.
+    pub fn decided(&self) -> Option<Verdict> {
+        let (verdict, share) = *self.ranked().first()?;
+        (share >= DECIDED).then_some(verdict)
     }
 }
 

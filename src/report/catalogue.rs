@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::grid::{Column, fitted};
-use super::number::count;
+use super::number::{count, fine};
 use super::text::wrapped;
 use crate::catalog::Catalog;
 use crate::catalog::performance::Term;
@@ -201,7 +201,7 @@ fn predicted(
 
 fn terms(head: &str, terms: &[Term], width: usize, out: &mut dyn Write) -> io::Result<()> {
     let total: f64 = terms.iter().map(|term| term.seconds).sum();
-    writeln!(out, "\n  {head}: {}", time(total))?;
+    writeln!(out, "\n  {head}: {}", fine(total))?;
     let columns = vec![
         Column::text(
             "  term",
@@ -212,7 +212,7 @@ fn terms(head: &str, terms: &[Term], width: usize, out: &mut dyn Write) -> io::R
         ),
         Column::numbers(
             "time",
-            terms.iter().map(|term| time(term.seconds)).collect(),
+            terms.iter().map(|term| fine(term.seconds)).collect(),
         ),
         Column::text(
             "how",
@@ -226,13 +226,4 @@ fn terms(head: &str, terms: &[Term], width: usize, out: &mut dyn Write) -> io::R
         .rank(2),
     ];
     writeln!(out, "{}", fitted(columns.clone(), columns, width, 2))
-}
-
-/// A time in the unit that suits it.
-fn time(seconds: f64) -> String {
-    match seconds {
-        s if s >= 1.0 => format!("{s:.1} s"),
-        s if s >= 1e-3 || s == 0.0 => format!("{:.1} ms", s * 1e3),
-        s => format!("{:.1} us", s * 1e6),
-    }
 }

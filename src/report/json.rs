@@ -10,12 +10,13 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::account::{self, Account};
+use super::figures::Line;
 use super::published::{self, Pair, deviation_percent};
 use super::{Report, VERSION};
 use crate::experiment::repeat::{Reported, Row, Spread};
 use crate::measure::feasible::Assessment;
 use crate::measure::summary::{AwareQuantile, CONFIDENCE, Cold, Ttft};
-use crate::measure::verdict::Verdict;
+use crate::measure::verdict::{Classes, Verdict};
 
 /// The number of this layout.
 pub(super) const SCHEMA: u32 = 1;
@@ -54,6 +55,7 @@ struct Scenario {
 struct Benchmark {
     #[serde(flatten)]
     figures: Figures,
+    class_probability: BTreeMap<&'static str, f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reported: Option<ReportedRow>,
     warnings: Vec<String>,
@@ -66,6 +68,7 @@ pub(super) struct Figures {
     model: String,
     session: String,
     requests: usize,
+    client_faults: usize,
     succeeded: usize,
     failed: usize,
     timed_out: usize,
@@ -79,6 +82,8 @@ pub(super) struct Figures {
     ttft_p95_high_s: Option<f64>,
     ttft_mean_s: Option<f64>,
     ttft_std_s: Option<f64>,
+    /// With divisor `n`; all others have `n - 1`.
+    ttft_std_population_s: Option<f64>,
     ttft_min_s: Option<f64>,
     ttft_max_s: Option<f64>,
     cv_percent: Option<f64>,
@@ -99,6 +104,9 @@ pub(super) struct Figures {
     cold_ttft_median_s: Option<f64>,
     cold_ttft_max_s: Option<f64>,
     verdict: &'static str,
+    verdict_probability: Option<f64>,
+    /// `null` where no class is probable enough.
+    verdict_decided: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -218,7 +226,7 @@ pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> 
 /// The benchmark's rows.
 pub(super) fn figures(report: &Report<'_>) -> Vec<Figures> {
     let rows = report.outcome.rows.iter();
-    rows.map(|row| Figures::of(report, row)).collect()
+    rows.map(|row| Figures::of(&report.line(row))).collect()
 }
 
 impl Results {
@@ -275,7 +283,8 @@ impl Scenario {
 impl Benchmark {
     fn of(report: &Report<'_>, row: &Row) -> Self {
         Self {
-            figures: Figures::of(report, row),
+            figures: Figures::of(&report.line(row)),
+            class_probability: class_probability(row.classes.as_ref()),
             reported: row.reported.as_ref().map(ReportedRow::of),
             warnings: row
                 .summary
@@ -288,8 +297,9 @@ impl Benchmark {
 }
 
 impl Figures {
-    fn of(report: &Report<'_>, row: &Row) -> Self {
-        let summary = &row.summary;
+    /// A row of the table on the wire.
+    pub(super) fn of(line: &Line<'_>) -> Self {
+        let summary = line.summary;
         let ttft = |pick: fn(&Ttft) -> Option<f64>| summary.ttft.as_ref().and_then(pick);
         let cold = |pick: fn(&Cold) -> Option<f64>| summary.cold.as_ref().and_then(pick);
         let share = |pick: fn(&crate::stats::Interval) -> f64| {
@@ -298,11 +308,15 @@ impl Figures {
         };
         let (p50, p50_unbounded) = aware(summary.aware_p50);
         let (p95, p95_unbounded) = aware(summary.aware_p95);
+        let n = summary.succeeded as f64;
+        let population = ((n - 1.0) / n).sqrt();
+        let decided = line.classes.and_then(Classes::decided);
         Self {
-            provider: report.provider(row).to_owned(),
-            model: report.model(row).to_owned(),
-            session: report.session(row).to_owned(),
+            provider: line.names.provider.to_owned(),
+            model: line.names.model.to_owned(),
+            session: line.names.session.to_owned(),
             requests: summary.requests,
+            client_faults: summary.client_faults,
             succeeded: summary.succeeded,
             failed: summary.failed,
             timed_out: summary.timed_out,
@@ -316,6 +330,7 @@ impl Figures {
             ttft_p95_high_s: ttft(|ttft| Some(ttft.p95_interval_s?.high)),
             ttft_mean_s: ttft(|ttft| Some(ttft.mean_s)),
             ttft_std_s: ttft(|ttft| ttft.std_s),
+            ttft_std_population_s: ttft(|ttft| ttft.std_s).map(|std| std * population),
             ttft_min_s: ttft(|ttft| Some(ttft.min_s)),
             ttft_max_s: ttft(|ttft| Some(ttft.max_s)),
             cv_percent: ttft(|ttft| ttft.cv_percent),
@@ -335,9 +350,20 @@ impl Figures {
             cold_ttft_min_s: cold(|cold| cold.cold_min_s),
             cold_ttft_median_s: cold(|cold| cold.cold_median_s),
             cold_ttft_max_s: cold(|cold| cold.cold_max_s),
-            verdict: row.verdict.name(),
+            verdict: line.verdict.name(),
+            verdict_probability: line.classes.map(|classes| classes.share(line.verdict)),
+            verdict_decided: decided.map(Verdict::name),
         }
     }
+}
+
+/// How probable each class is; empty where there is no data.
+pub(super) fn class_probability(classes: Option<&Classes>) -> BTreeMap<&'static str, f64> {
+    let ranked = classes.map(Classes::ranked).unwrap_or_default();
+    ranked
+        .into_iter()
+        .map(|(verdict, share)| (verdict.name(), share))
+        .collect()
 }
 
 fn aware(quantile: Option<AwareQuantile>) -> (Option<f64>, bool) {

@@ -2,17 +2,35 @@
 
 use std::io::{self, Write};
 
+use super::figures::Line;
 use super::number::{self, NONE};
 use super::published::{self, Pair};
 use super::text::text_or;
 use super::{Report, VERSION, sentence};
-use crate::experiment::repeat::Row;
 use crate::measure::summary::{AwareQuantile, Ttft};
 
 /// Writes the tables.
 pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let plan = report.plan;
     writeln!(out, "**{}**\n", escaped(&plan.title))?;
+    let rows = report.outcome.rows.iter().map(|row| report.line(row));
+    table(&rows.collect::<Vec<_>>(), out)?;
+    if let [row] = report.outcome.rows.as_slice() {
+        writeln!(out, "\n{}", sentence::hidden(&row.summary))?;
+    }
+    let pairs = published::pairs(report);
+    if !pairs.is_empty() {
+        published_table(report, &pairs, out)?;
+    }
+    writeln!(
+        out,
+        "\nthermocline {VERSION}, seed {}, percentiles {}, verdict by {}",
+        plan.seed, plan.percentile, report.definition
+    )
+}
+
+/// The table of what a benchmark reports, simulated or measured.
+pub(super) fn table(lines: &[Line<'_>], out: &mut dyn Write) -> io::Result<()> {
     let heads = [
         "provider",
         "model",
@@ -29,25 +47,14 @@ pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> 
         "verdict",
     ];
     header(&heads, 3, out)?;
-    for row in &report.outcome.rows {
-        line(&cells(report, row), out)?;
+    for one in lines {
+        line(&cells(one), out)?;
     }
-    if let [row] = report.outcome.rows.as_slice() {
-        writeln!(out, "\n{}", sentence::hidden(&row.summary))?;
-    }
-    let pairs = published::pairs(report);
-    if !pairs.is_empty() {
-        published_table(report, &pairs, out)?;
-    }
-    writeln!(
-        out,
-        "\nthermocline {VERSION}, seed {}, percentiles {}, verdict by {}",
-        plan.seed, plan.percentile, report.definition
-    )
+    Ok(())
 }
 
-fn cells(report: &Report<'_>, row: &Row) -> Vec<String> {
-    let summary = &row.summary;
+fn cells(row: &Line<'_>) -> Vec<String> {
+    let summary = row.summary;
     let ttft = |pick: fn(&Ttft) -> Option<f64>| summary.ttft.as_ref().and_then(pick);
     let aware = match summary.aware_p95 {
         None => NONE.to_owned(),
@@ -56,9 +63,9 @@ fn cells(report: &Report<'_>, row: &Row) -> Vec<String> {
     };
     let cold = summary.cold_requests();
     vec![
-        report.provider(row).to_owned(),
-        report.model(row).to_owned(),
-        report.session(row).to_owned(),
+        row.names.provider.to_owned(),
+        row.names.model.to_owned(),
+        row.names.session.to_owned(),
         summary.requests.to_string(),
         summary.succeeded.to_string(),
         text_or(ttft(|ttft| Some(ttft.median_s)), number::seconds),
@@ -108,7 +115,7 @@ fn published_table(report: &Report<'_>, pairs: &[Pair<'_>], out: &mut dyn Write)
 }
 
 /// The head of a table; the first columns are names, the others numbers.
-fn header(heads: &[&str], names: usize, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn header(heads: &[&str], names: usize, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "| {} |", heads.join(" | "))?;
     let last = heads.len() - 1;
     let rules = (0..heads.len()).map(|index| {
@@ -121,7 +128,8 @@ fn header(heads: &[&str], names: usize, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "| {} |", rules.collect::<Vec<&str>>().join(" | "))
 }
 
-fn line(cells: &[String], out: &mut dyn Write) -> io::Result<()> {
+/// A line of a table.
+pub(super) fn line(cells: &[String], out: &mut dyn Write) -> io::Result<()> {
     let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
     writeln!(out, "| {} |", cells.join(" | "))
 }

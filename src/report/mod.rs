@@ -3,13 +3,16 @@
 //! A figure that is undefined is `–` in text and `null` in JSON. The wire names stand in `json.rs` and are the same in CSV.
 
 mod account;
+pub mod analysis;
 pub mod catalogue;
 mod csv;
+mod figures;
 mod grid;
 mod json;
 mod markdown;
 pub mod number;
 mod published;
+pub mod selftest;
 pub mod sentence;
 mod strip;
 mod text;
@@ -22,6 +25,9 @@ use std::io::{self, Write};
 use crate::experiment::Plan;
 use crate::experiment::repeat::{Outcome, Row};
 use crate::stats::CvDefinition;
+
+use figures::Line;
+use text::Names;
 
 /// How results are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +85,20 @@ impl Report<'_> {
 
     fn session(&self, row: &Row) -> &str {
         &self.plan.sessions[row.session].name
+    }
+
+    /// The row as the table takes it.
+    fn line<'r>(&'r self, row: &'r Row) -> Line<'r> {
+        Line {
+            names: Names {
+                provider: self.provider(row),
+                model: self.model(row),
+                session: self.session(row),
+            },
+            summary: &row.summary,
+            verdict: row.verdict,
+            classes: row.classes.as_ref(),
+        }
     }
 
     /// The row's name in one line: `breadth-first · niche-model · peak`.

@@ -26,6 +26,15 @@ pub fn seconds(seconds: f64) -> String {
     format!("{} s", bare_seconds(seconds))
 }
 
+/// A short span in the unit that suits its size: `1.2 s`, `5.0 ms`, `80.0 us`.
+pub(super) fn fine(seconds: f64) -> String {
+    match seconds.abs() {
+        size if size >= 1.0 => format!("{seconds:.1} s"),
+        size if size >= 1e-3 || size == 0.0 => format!("{:.1} ms", seconds * 1e3),
+        _ => format!("{:.1} us", seconds * 1e6),
+    }
+}
+
 /// A span in the unit that suits its size: `40 s`, `5 min`, `6 h`, `12.5 d`.
 pub fn span(seconds: f64) -> String {
     let (value, unit) = match seconds {

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use crate::experiment::Measured;
+use crate::time::Duration;
 
 const WARM: Style = AnsiColor::Cyan.on_default();
 const COLD: Style = AnsiColor::BrightYellow.on_default().bold();
@@ -41,7 +42,21 @@ impl Mark {
 }
 
 /// One request: its TTFT \[s\], or none, and whether it met a cold start.
-type Seen = (Option<f64>, bool);
+pub(super) type Seen = (Option<f64>, bool);
+
+/// The requests of a simulated session, and how long after the first the last was due \[s\].
+pub(super) fn of_measured(measured: &Measured) -> (Vec<Seen>, f64) {
+    let seen = measured.requests.iter().map(|(seen, trace)| {
+        let ttft = seen.ttft().filter(|_| seen.succeeded());
+        let cold = trace.as_ref().is_some_and(|trace| trace.cold);
+        (ttft.map(Duration::as_secs), cold)
+    });
+    let ends = measured.requests.first().zip(measured.requests.last());
+    let lasted = ends.map_or(0.0, |((first, _), (last, _))| {
+        last.due().saturating_since(first.due()).as_secs()
+    });
+    (seen.collect(), lasted)
+}
 
 /// The decades that the values span.
 #[derive(Clone, Copy, Debug)]
@@ -83,16 +98,15 @@ impl Axis {
     }
 }
 
-/// Draws the requests of a session, at most `width` characters wide.
-pub(super) fn draw(measured: &Measured, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    let seen = measured.requests.iter().map(|(seen, trace)| {
-        let ttft = seen.ttft().filter(|_| seen.succeeded());
-        let cold = trace.as_ref().is_some_and(|trace| trace.cold);
-        (ttft.map(crate::time::Duration::as_secs), cold)
-    });
-    let seen: Vec<Seen> = seen.collect();
-    let axis = Axis::of(&seen);
-    let picture = Picture::of(&seen, axis, width.saturating_sub(MARGIN + 2).max(10));
+/// Draws requests in time order, at most `width` characters wide; `lasted` is from the first to the last \[s\], if known.
+pub(super) fn draw(
+    seen: &[Seen],
+    lasted: Option<f64>,
+    width: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let axis = Axis::of(seen);
+    let picture = Picture::of(seen, axis, width.saturating_sub(MARGIN + 2).max(10));
     if picture.lost.contains(&Mark::Lost) {
         line("no answer", '┊', &picture.lost, out)?;
     }
@@ -103,7 +117,7 @@ pub(super) fn draw(measured: &Measured, width: usize, out: &mut dyn Write) -> io
         let tick = if label.is_some() { '┤' } else { '│' };
         line(&label.unwrap_or_default(), tick, row, out)?;
     }
-    foot(measured, picture.lost.len(), out)
+    foot(lasted, picture.lost.len(), out)
 }
 
 /// Marks by row from the bottom and by column, and the lane of those without an answer.
@@ -146,19 +160,18 @@ fn line(label: &str, tick: char, marks: &[Mark], out: &mut dyn Write) -> io::Res
 }
 
 /// The time axis.
-fn foot(measured: &Measured, columns: usize, out: &mut dyn Write) -> io::Result<()> {
+fn foot(lasted: Option<f64>, columns: usize, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
         "{DIM}{:>MARGIN$} └{}{DIM:#}",
         "TTFT",
         "─".repeat(columns)
     )?;
-    let ends = measured.requests.first().zip(measured.requests.last());
-    let lasted = ends.map_or(0.0, |((first, _), (last, _))| {
-        last.due().saturating_since(first.due()).as_secs()
-    });
     let left = "first request".to_owned();
-    let right = format!("last, {} later", super::number::span(lasted));
+    let right = lasted.map_or_else(
+        || "last".to_owned(),
+        |lasted| format!("last, {} later", super::number::span(lasted)),
+    );
     let gap = columns.saturating_sub(left.chars().count() + right.chars().count());
     if gap >= 2 {
         writeln!(
@@ -171,8 +184,8 @@ fn foot(measured: &Measured, columns: usize, out: &mut dyn Write) -> io::Result<
     Ok(())
 }
 
-/// What the marks mean.
-pub(super) fn legend(has_lost: bool) -> String {
+/// What the marks mean; `cold` says what is meant by the second.
+pub(super) fn legend(cold: &str, has_lost: bool) -> String {
     let sign = |mark: Mark| {
         let (sign, style) = mark.shown();
         format!("{style}{sign}{style:#}")
@@ -183,7 +196,7 @@ pub(super) fn legend(has_lost: bool) -> String {
         String::new()
     };
     format!(
-        "{} warm   {} met a cold start{lost}",
+        "{} warm   {} {cold}{lost}",
         sign(Mark::Warm),
         sign(Mark::Cold)
     )

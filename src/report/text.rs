@@ -3,18 +3,14 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::Color;
 
 use super::account::{self, Account};
+use super::figures::{self, Line, has_failures};
 use super::grid::{self, Column};
 use super::number::{self, NONE};
 use super::{Report, sentence, strip};
 use crate::experiment::Plan;
-use crate::experiment::repeat::Row;
 use crate::measure::protocol::GapPlan;
-use crate::measure::summary::{AwareQuantile, Ttft};
-use crate::measure::verdict::Verdict;
-use crate::stats::Interval;
 
 pub(super) const BOLD: Style = Style::new().bold();
 pub(super) const DIM: Style = Style::new().dimmed();
@@ -27,8 +23,10 @@ const ACCOUNTS: usize = 12;
 /// Writes the whole report.
 pub(super) fn write(report: &Report<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
     heading(report, width, out)?;
+    let rows = &report.outcome.rows;
+    let lines: Vec<Line<'_>> = rows.iter().map(|row| report.line(row)).collect();
     if report.plan.benchmark.requests > 0 && !report.outcome.rows.is_empty() {
-        writeln!(out, "{}", benchmarks(report, width))?;
+        writeln!(out, "{}", figures::table(&lines, &beyond(report), width))?;
         strips(report, width, out)?;
     } else {
         writeln!(
@@ -125,53 +123,47 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The table of what the benchmark reports.
-fn benchmarks(report: &Report<'_>, width: usize) -> String {
-    let rows = &report.outcome.rows;
-    let names = |row: &Row| Names {
-        provider: report.provider(row),
-        model: report.model(row),
-        session: report.session(row),
-    };
-    let names: Vec<Names<'_>> = rows.iter().map(names).collect();
-    let [wide, narrow] = [false, true].map(|narrow| {
-        let mut columns = name_columns(&names, narrow);
-        columns.extend(count_columns(rows, narrow));
-        columns.extend(figure_columns(rows, narrow));
-        columns.extend(failure_columns(report, narrow));
-        columns.push(verdict_column(rows, narrow));
-        if narrow { grid::sunk(columns) } else { columns }
-    });
-    grid::fitted(wide, narrow, width, 3)
+/// What stands for a quantile that falls among requests without an answer.
+fn beyond(report: &Report<'_>) -> String {
+    report.plan.benchmark.timeout.map_or_else(
+        || "∞".to_owned(),
+        |timeout| format!(">{}", number::bare_seconds(timeout.as_secs())),
+    )
 }
 
 /// What a row of a table is about.
+#[derive(Clone, Copy)]
 pub(super) struct Names<'a> {
     pub(super) provider: &'a str,
     pub(super) model: &'a str,
     pub(super) session: &'a str,
 }
 
-/// Columns that name the rows: three, or one tree of names where there is little room.
+/// Columns that name the rows: up to three, or one tree of names where there is little room. What no row names has none.
 pub(super) fn name_columns(names: &[Names<'_>], narrow: bool) -> Vec<Column> {
     let one_session = names
         .windows(2)
         .all(|pair| pair[0].session == pair[1].session);
+    let has_models = names.iter().any(|one| !one.model.is_empty());
+    let has_sessions = names.iter().any(|one| !one.session.is_empty());
     if narrow {
-        let head = if one_session {
-            "provider\n  model"
-        } else {
-            "provider\n  model\n    session"
+        let head = match (has_models, one_session) {
+            (false, true) => "provider",
+            (true, true) => "provider\n  model",
+            (_, false) => "provider\n  model\n    session",
         };
         return vec![Column::text(head, tree(names, one_session))];
     }
     let all = |pick: fn(&Names<'_>) -> String| names.iter().map(pick).collect::<Vec<String>>();
-    let session = Column::text("session", all(|one| one.session.to_owned()));
-    vec![
-        Column::text("provider", all(|one| one.provider.to_owned())),
-        Column::text("model", all(|one| one.model.to_owned())),
-        session.rank(if one_session { 3 } else { 0 }),
-    ]
+    let mut columns = vec![Column::text("provider", all(|one| one.provider.to_owned()))];
+    if has_models {
+        columns.push(Column::text("model", all(|one| one.model.to_owned())));
+    }
+    if has_sessions {
+        let session = Column::text("session", all(|one| one.session.to_owned()));
+        columns.push(session.rank(if one_session { 3 } else { 0 }));
+    }
+    columns
 }
 
 /// Names one below the other, further in; what the row above has said already is not said again.
@@ -185,7 +177,7 @@ fn tree(names: &[Names<'_>], one_session: bool) -> Vec<String> {
         if !same_provider {
             lines.push(one.provider.to_owned());
         }
-        if !same_model || one_session {
+        if (!same_model || one_session) && !one.model.is_empty() {
             lines.push(format!("  {}", one.model));
         }
         if !one_session {
@@ -195,123 +187,6 @@ fn tree(names: &[Names<'_>], one_session: bool) -> Vec<String> {
         before = Some(one);
     }
     cells
-}
-
-/// The figures, each with its unit in its head.
-fn figure_columns(rows: &[Row], narrow: bool) -> Vec<Column> {
-    let seconds = |head: &str, pick: fn(&Ttft) -> Option<f64>| {
-        let cell = |row: &Row| {
-            text_or(
-                row.summary.ttft.as_ref().and_then(pick),
-                number::bare_seconds,
-            )
-        };
-        Column::numbers(head, rows.iter().map(cell).collect())
-    };
-    let percents = |head: &str, pick: fn(&Ttft) -> Option<f64>| {
-        let cell = |row: &Row| {
-            text_or(row.summary.ttft.as_ref().and_then(pick), |cv| {
-                format!("{cv:.0}")
-            })
-        };
-        Column::numbers(head, rows.iter().map(cell).collect())
-    };
-    let interval = |head: &str, pick: fn(&Ttft) -> Option<Interval>| {
-        let cell = |row: &Row| {
-            let found = row.summary.ttft.as_ref().and_then(pick);
-            found.map_or_else(|| NONE.to_owned(), number::interval)
-        };
-        Column::text(head, rows.iter().map(cell).collect()).rank(7)
-    };
-    let cold = |row: &Row| {
-        let cold = row.summary.cold_requests();
-        cold.map_or_else(|| NONE.to_owned(), |cold| cold.to_string())
-    };
-    vec![
-        seconds("median\ns", |ttft| Some(ttft.median_s)),
-        interval("95 %\ninterval", |ttft| ttft.median_interval_s),
-        seconds("p95\ns", |ttft| Some(ttft.p95_s)),
-        interval("95 %\ninterval", |ttft| ttft.p95_interval_s),
-        seconds("max\ns", |ttft| Some(ttft.max_s)).rank(5),
-        seconds("mean\ns", |ttft| Some(ttft.mean_s)).rank(6),
-        seconds("std\ns", |ttft| ttft.std_s).rank(2),
-        percents("std/\nmean %", |ttft| ttft.cv_percent),
-        percents(
-            if narrow {
-                "std/\nmed %"
-            } else {
-                "std/\nmedian %"
-            },
-            |ttft| ttft.std_over_median_percent,
-        ),
-        Column::numbers("cold", rows.iter().map(cold).collect()),
-    ]
-}
-
-/// Whether some request of these rows got no answer.
-fn has_failures(rows: &[Row]) -> bool {
-    rows.iter()
-        .any(|row| row.summary.succeeded < row.summary.requests)
-}
-
-/// How many requests there are, and how many were answered where the two differ.
-fn count_columns(rows: &[Row], narrow: bool) -> Vec<Column> {
-    let has_failures = has_failures(rows);
-    let show = |row: &Row| match &row.summary {
-        summary if has_failures && narrow => format!("{}/{}", summary.succeeded, summary.requests),
-        summary => summary.requests.to_string(),
-    };
-    let head = if has_failures && narrow { "ok/n" } else { "n" };
-    vec![Column::numbers(head, rows.iter().map(show).collect())]
-}
-
-/// Failures beside the figures of the successes, where there are any.
-fn failure_columns(report: &Report<'_>, narrow: bool) -> Vec<Column> {
-    let rows = &report.outcome.rows;
-    if !has_failures(rows) {
-        return Vec::new();
-    }
-    let rate = |row: &Row| text_or(row.summary.failure_percent, number::bare_percent);
-    let beyond = report.plan.benchmark.timeout.map_or_else(
-        || "∞".to_owned(),
-        |timeout| format!(">{}", number::bare_seconds(timeout.as_secs())),
-    );
-    let aware = |row: &Row| match row.summary.aware_p95 {
-        None => NONE.to_owned(),
-        Some(AwareQuantile::Unbounded) => beyond.clone(),
-        Some(AwareQuantile::Seconds(seconds)) => number::bare_seconds(seconds),
-    };
-    let mut columns = vec![Column::numbers(
-        "p95 of\nall s",
-        rows.iter().map(aware).collect(),
-    )];
-    if !narrow {
-        columns.insert(
-            0,
-            Column::numbers("failed\n%", rows.iter().map(rate).collect()),
-        );
-    }
-    columns
-}
-
-fn verdict_column(rows: &[Row], narrow: bool) -> Column {
-    let name = |row: &Row| match row.verdict {
-        Verdict::NotProductionReady if narrow => "not-production-\nready".to_owned(),
-        verdict => verdict.name().to_owned(),
-    };
-    let colours = rows.iter().map(|row| colour(row.verdict)).collect();
-    Column::text("verdict", rows.iter().map(name).collect()).coloured(colours)
-}
-
-/// Verdicts are words; the colour only repeats them.
-pub(super) fn colour(verdict: Verdict) -> Option<Color> {
-    match verdict {
-        Verdict::WellSupported => Some(Color::Green),
-        Verdict::Variable => Some(Color::Yellow),
-        Verdict::ColdStarts => Some(Color::Magenta),
-        Verdict::NotProductionReady => Some(Color::Red),
-        Verdict::NoData => None,
-    }
 }
 
 /// A figure as text, or the sign for none.
@@ -326,7 +201,10 @@ fn strips(report: &Report<'_>, width: usize, out: &mut dyn Write) -> io::Result<
     let rows = &report.outcome.rows;
     let mut order: Vec<usize> = (0..rows.len()).collect();
     writeln!(out)?;
-    let marks = strip::legend(has_failures(rows));
+    let marks = strip::legend(
+        "met a cold start",
+        rows.iter().any(|row| has_failures(&row.summary)),
+    );
     writeln!(out, "{BOLD}The requests in time order{BOLD:#}   {marks}")?;
     let weight = |index: usize| sentence::weight(&rows[index].summary);
     order.sort_by(|&a, &b| weight(b).total_cmp(&weight(a)));
@@ -346,7 +224,8 @@ fn strips(report: &Report<'_>, width: usize, out: &mut dyn Write) -> io::Result<
         if rows.len() > 1 {
             writeln!(out, "{BOLD}{}{BOLD:#}", report.label(row))?;
         }
-        strip::draw(report.outcome.measured(row, report.plan), width, out)?;
+        let (seen, lasted) = strip::of_measured(report.outcome.measured(row, report.plan));
+        strip::draw(&seen, Some(lasted), width, out)?;
         writeln!(out)?;
         for line in wrapped(&sentence::hidden(&row.summary), width) {
             writeln!(out, "{BOLD}{line}{BOLD:#}")?;
@@ -459,13 +338,28 @@ fn account_columns(accounts: &[Account]) -> Vec<Column> {
 
 /// What to beware of, each warning once, with the rows that it concerns.
 fn warnings(report: &Report<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    let rows = &report.outcome.rows;
-    let mut found: Vec<(String, Vec<String>)> = Vec::new();
-    for row in rows {
-        for warning in row.summary.warnings.iter().map(ToString::to_string) {
-            match found.iter_mut().find(|(known, _)| *known == warning) {
-                Some((_, labels)) => labels.push(report.label(row)),
-                None => found.push((warning, vec![report.label(row)])),
+    let all = report.outcome.rows.iter().map(|row| {
+        let warnings = row.summary.warnings.iter();
+        (
+            report.label(row),
+            warnings.map(ToString::to_string).collect(),
+        )
+    });
+    beware(&all.collect::<Vec<_>>(), width, out)
+}
+
+/// Warnings by the row that they concern, each said once.
+pub(super) fn beware(
+    rows: &[(String, Vec<String>)],
+    width: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (label, warnings) in rows {
+        for warning in warnings {
+            match found.iter_mut().find(|(known, _)| known == warning) {
+                Some((_, labels)) => labels.push(label),
+                None => found.push((warning, vec![label])),
             }
         }
     }
@@ -480,13 +374,16 @@ fn warnings(report: &Report<'_>, width: usize, out: &mut dyn Write) -> io::Resul
             [first, rest @ ..] => format!(" ({first}, and {} more)", rest.len()),
             [] => String::new(),
         };
-        for (index, line) in wrapped(&format!("{warning}{whose}"), width.saturating_sub(2))
-            .iter()
-            .enumerate()
-        {
-            let bullet = if index == 0 { "-" } else { " " };
-            writeln!(out, "{bullet} {line}")?;
-        }
+        bullet(&format!("{warning}{whose}"), width, out)?;
+    }
+    Ok(())
+}
+
+/// An entry of a list, its later lines further in.
+pub(super) fn bullet(text: &str, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    for (index, line) in wrapped(text, width.saturating_sub(2)).iter().enumerate() {
+        let sign = if index == 0 { "-" } else { " " };
+        writeln!(out, "{sign} {line}")?;
     }
     Ok(())
 }

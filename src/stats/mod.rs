@@ -8,6 +8,10 @@
 //! | bound a share, also when nothing was seen | [`clopper_pearson`] |
 //! | bound a mean over independent replications | [`Estimate::of_mean`] |
 //! | bound a coefficient of variation that many values carry | [`cv_interval`] |
+//! | tell one kind of values from two | [`TwoKinds`] |
+//! | know that some values are longer than they were watched | [`KaplanMeier`] |
+//! | see something rare at least once | [`needed_to_see`] |
+//! | ask how much a figure owes to the luck of the draw | [`bootstrap()`] |
 //! | describe millions of durations in fixed memory | [`Histogram`] |
 //! | average a level that changes at instants | [`TimeAverage`] |
 //! | find where the start of a series ceases to matter | [`mser`] |
@@ -16,17 +20,23 @@
 //! closely are not independent: replicate the run and use one value per replication.
 
 mod beta;
+mod bootstrap;
 mod estimate;
 mod histogram;
+mod kaplan_meier;
+mod mixture;
 mod proportion;
 mod quantile;
 mod sample;
 mod steady_state;
 mod time_average;
 
+pub use bootstrap::{bootstrap, resample, rounds};
 pub use estimate::{Estimate, Interval, cv_interval, normal_quantile, student_t_quantile};
 pub use histogram::Histogram;
-pub use proportion::clopper_pearson;
+pub use kaplan_meier::{KaplanMeier, Watched};
+pub use mixture::{Component, TwoKinds};
+pub use proportion::{clopper_pearson, needed_to_see};
 pub use quantile::{
     Needed, PercentileMethod, Position, UnknownMethod, needed_below_maximum, needed_for_quantile,
     rank_interval,

@@ -41,6 +41,17 @@ pub fn clopper_pearson(successes: usize, trials: usize, confidence: f64) -> Opti
     })
 }
 
+/// How many trials show at least one success of probability `share` with this confidence: 299 for 1 % and 95 %.
+///
+/// # Panics
+/// If `share` or `confidence` is outside `(0, 1)`.
+pub fn needed_to_see(share: f64, confidence: f64) -> usize {
+    let is_inside = |p: f64| p > 0.0 && p < 1.0;
+    assert!(is_inside(share), "a share of {share}");
+    assert!(is_inside(confidence), "a confidence of {confidence}");
+    ((1.0 - confidence).ln() / (-share).ln_1p()).ceil().max(1.0) as usize
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +99,14 @@ mod tests {
         let at = |p: f64| Binomial::new(p, 75).expect("valid");
         assert!((at(low).sf(3) - 0.025).abs() < 1e-9);
         assert!((at(high).cdf(4) - 0.025).abs() < 1e-9);
+    }
+
+    #[test]
+    fn rare_things_need_many_trials() {
+        // theory.md: 299, 149, 74, 59 for 1, 2, 4, 5 %.
+        let needed = [0.01, 0.02, 0.04, 0.05].map(|share| needed_to_see(share, 0.95));
+        assert_eq!(needed, [299, 149, 74, 59]);
+        assert_eq!(needed_to_see(0.99, 0.95), 1);
     }
 
     #[test]

@@ -26,6 +26,12 @@ impl Sample {
         })
     }
 
+    /// A sample of finite values, at least one, that are in ascending order already.
+    pub(super) fn of_sorted(sorted: Vec<f64>) -> Self {
+        let mean = mean_of(&sorted);
+        Self { sorted, mean }
+    }
+
     /// The values in ascending order.
     pub fn values(&self) -> &[f64] {
         &self.sorted

@@ -70,7 +70,7 @@ service.slots.prefill = { lognormal = { median = "350ms", p95 = "450ms" } }
 "#;
 
 /// Runs the program on a scenario from standard input.
-fn run(scenario: &str, arguments: &[&str]) -> Output {
+pub(crate) fn run(scenario: &str, arguments: &[&str]) -> Output {
     let mut child = Command::new(assert_cmd::cargo::cargo_bin!("thermocline"))
         .args(arguments)
         .env_remove("COLUMNS")
@@ -89,7 +89,7 @@ fn run(scenario: &str, arguments: &[&str]) -> Output {
 }
 
 /// Exit code, standard output and standard error as one text.
-fn told(output: &Output) -> String {
+pub(crate) fn told(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
     format!(
         "exit code: {}\n----- stdout -----\n{}----- stderr -----\n{}",
@@ -99,7 +99,7 @@ fn told(output: &Output) -> String {
     )
 }
 
-fn results(scenario: &str, arguments: &[&str]) -> Value {
+pub(crate) fn results(scenario: &str, arguments: &[&str]) -> Value {
     let output = run(scenario, arguments);
     assert!(output.status.success(), "{}", told(&output));
     serde_json::from_slice(&output.stdout).expect("strict JSON")

@@ -1,12 +1,16 @@
 //! Integration tests, in one binary.
 
+mod analyze;
 mod article;
 mod cases;
 mod catalogue;
 mod cli;
 mod determinism;
+mod http;
+mod import;
 mod metamorphic;
 mod oci;
+mod peers;
 mod physics;
 mod properties;
 mod readme;

@@ -63,11 +63,25 @@ const RULES: &[Rule] = &[
     ),
     pure(
         "measure",
-        &["time", "request", "observation", "target", "stats"],
+        &[
+            "time",
+            "request",
+            "observation",
+            "target",
+            "stats",
+            "streams",
+        ],
     ),
     boundary(
         "http",
-        &["time", "request", "observation", "timeline", "target"],
+        &[
+            "time",
+            "request",
+            "observation",
+            "timeline",
+            "target",
+            "stats",
+        ],
     ),
     boundary(
         "experiment",
@@ -101,6 +115,10 @@ const RULES: &[Rule] = &[
         ],
     ),
     boundary(
+        "import",
+        &["time", "request", "observation", "measure", "scenario"],
+    ),
+    boundary(
         "validation",
         &[
             "time",
@@ -120,6 +138,8 @@ const RULES: &[Rule] = &[
             "request",
             "observation",
             "stats",
+            "streams",
+            "http",
             "catalog",
             "batching",
             "distribution",
@@ -128,6 +148,7 @@ const RULES: &[Rule] = &[
             "measure",
             "experiment",
             "scenario",
+            "import",
             "validation",
         ],
     ),
@@ -152,6 +173,7 @@ const RULES: &[Rule] = &[
             "request",
             "observation",
             "stats",
+            "http",
             "catalog",
             "batching",
             "distribution",
@@ -160,6 +182,7 @@ const RULES: &[Rule] = &[
             "measure",
             "experiment",
             "scenario",
+            "import",
             "record",
             "report",
             "validation",

@@ -66,6 +66,7 @@ pub(super) fn read(
         losses: losses(reader.table("losses")),
         prefill: service.prefill.clone(),
         decode: service.decode.clone(),
+        cold_service: service.cold.clone(),
         over_context: service.over_context,
         placements,
         rungs,

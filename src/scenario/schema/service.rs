@@ -2,12 +2,12 @@
 
 use super::super::{Kind, Reader, Variant};
 use super::hardware::Modelled;
-use super::values::{count, count_or_unlimited, distribution, seconds};
+use super::values::{count, count_or_unlimited, distribution, optional_distribution, seconds};
 use crate::batching::{
     self, Admission, BatchTime, ContinuousConfig, Cost, StatedCost, StaticConfig,
 };
 use crate::distribution::Distribution;
-use crate::fleet::config::OverContext;
+use crate::fleet::config::{OverContext, StatedTimes};
 use crate::time::Duration;
 
 /// What the table says; finished for each placement, because times depend on the GPU.
@@ -15,6 +15,8 @@ use crate::time::Duration;
 pub(super) struct Service {
     pub(super) prefill: Distribution,
     pub(super) decode: Distribution,
+    /// Of a request that met a cold start, where that differs.
+    pub(super) cold: Option<StatedTimes>,
     /// Requests that a replica is meant for, unless the scenario says otherwise.
     pub(super) target: f64,
     pub(super) over_context: OverContext,
@@ -68,9 +70,13 @@ pub(super) fn read(reader: &mut Reader<'_>, has_engine: bool) -> Service {
 }
 
 fn stated(inner: &mut Reader<'_>, form: Form, target: f64) -> Service {
+    let prefill = distribution(inner, "prefill", &seconds(), "300ms");
+    let decode = distribution(inner, "decode", &seconds(), "2s");
+    let cold = inner.optional_table("cold");
     Service {
-        prefill: distribution(inner, "prefill", &seconds(), "300ms"),
-        decode: distribution(inner, "decode", &seconds(), "2s"),
+        cold: cold.map(|inner| cold_times(inner, &prefill, &decode)),
+        prefill,
+        decode,
         target,
         over_context: OverContext::Reject,
         states_times: true,
@@ -78,11 +84,25 @@ fn stated(inner: &mut Reader<'_>, form: Form, target: f64) -> Service {
     }
 }
 
+/// Times of a request that met a cold start; the usual ones where the table is silent.
+fn cold_times(mut inner: Reader<'_>, prefill: &Distribution, decode: &Distribution) -> StatedTimes {
+    let mut time = |key: &str, usual: &Distribution| {
+        optional_distribution(&mut inner, key, &seconds()).unwrap_or_else(|| usual.clone())
+    };
+    let times = StatedTimes {
+        prefill: time("prefill", prefill),
+        decode: time("decode", decode),
+    };
+    inner.finish();
+    times
+}
+
 fn modelled(form: Form, target: f64, over_context: OverContext) -> Service {
     let none = Distribution::Constant(0.0);
     Service {
         prefill: none.clone(),
         decode: none,
+        cold: None,
         target,
         over_context,
         states_times: false,
