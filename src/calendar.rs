@@ -52,6 +52,19 @@ impl<E: Copy> Calendar<E> {
         self.len() == 0
     }
 
+    /// When the next event is due.
+    pub fn next_at(&self) -> Option<Time> {
+        // Below a root that has been popped, the next one is among its children.
+        let (from, until) = if self.is_root_popped {
+            (1, ARITY + 1)
+        } else {
+            (0, 1)
+        };
+        let first = self.heap.iter().take(until).skip(from);
+        let key = first.map(|(key, _)| *key).min()?;
+        Some(Time::from_nanos((key >> 64) as u64))
+    }
+
     /// Schedules `event` at `at`; among equal instants the lower `class` comes first.
     ///
     /// # Panics

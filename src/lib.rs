@@ -108,3 +108,4 @@ pub mod report;
 pub mod scenario;
 pub mod serve;
 pub mod targets;
+pub mod validation;

@@ -13,6 +13,7 @@ mod serve;
 mod simulate;
 mod sweep;
 mod terminal;
+mod theory;
 mod vary;
 
 use std::ffi::OsString;
@@ -50,6 +51,7 @@ enum Command {
     Scenarios(scenarios::Scenarios),
     #[command(name = "selftest")]
     SelfTest(selftest::SelfTest),
+    Theory(theory::Theory),
 }
 
 /// Does what the arguments ask and says how that went: 0 done, 1 done and the answer is no, 2 could not.
@@ -70,6 +72,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Catalog(catalog) => catalog.run(&terminal),
         Command::Scenarios(scenarios) => scenarios.run(&terminal),
         Command::SelfTest(selftest) => selftest.run(&terminal),
+        Command::Theory(theory) => theory.run(&terminal),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

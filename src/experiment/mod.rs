@@ -223,8 +223,8 @@ fn streams(plan: &Plan, run: Run) -> Streams {
     Streams::new(plan.seed, run.replication << 16 | run.session as u64)
 }
 
-/// The benchmark's plans, one for each benchmarked deployment.
-fn lanes(plan: &Plan, run: Run) -> Vec<Lane> {
+/// The benchmark's plans in a run, one for each benchmarked deployment.
+pub fn lanes(plan: &Plan, run: Run) -> Vec<Lane> {
     let provider = &plan.providers[run.provider];
     let lane = |&deployment: &u32| {
         let protocol = Protocol {

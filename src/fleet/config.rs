@@ -61,7 +61,8 @@ pub struct DeploymentConfig {
     pub name: String,
     /// Everybody else's demand.
     pub traffic: Vec<TrafficConfig>,
-    /// Stated time from start of service to the first token \[s\]; unused where the engine is modelled.
+    /// Stated time from start of service to the first token of the benchmark's requests \[s\]; unused where the engine is
+    /// modelled.
     pub prefill: Distribution,
     /// Stated time from the first token to the end \[s\].
     pub decode: Distribution,
@@ -117,6 +118,10 @@ pub struct TrafficConfig {
     pub prompt_tokens: Distribution,
     /// Answer length \[tokens\].
     pub output_tokens: Distribution,
+    /// Stated time from start of service to the first token \[s\]: the deployment's, unless the stream has its own.
+    pub prefill: Distribution,
+    /// Stated time from the first token to the end \[s\], likewise.
+    pub decode: Distribution,
     /// Share of each prompt found in the prefix cache, 0 to 1.
     pub cached_share: f64,
     /// Higher is served first.
@@ -243,6 +248,9 @@ pub enum Rule {
     },
     /// Averages over a stable and a panic window (Knative's pod autoscaler).
     Windowed(Windowed),
+    /// Each request that finds no replica with room starts one and waits for that one alone; where none may start, it is
+    /// refused (429).
+    PerRequest,
     /// Nothing: only the warm pool.
     Fixed,
 }

@@ -178,7 +178,7 @@ impl Deployment {
             Rule::Arrival { target } => autoscaler::wanted(self.waking, target, scaling.buffer),
             // The activator: the first request wakes the deployment, the windows do the rest.
             Rule::Windowed(_) => u32::from(self.waking > 0),
-            Rule::Poll { .. } | Rule::Fixed => 0,
+            Rule::Poll { .. } | Rule::PerRequest | Rule::Fixed => 0,
         };
         wanted.max(self.floor).min(scaling.max)
     }
@@ -203,7 +203,7 @@ impl Deployment {
             Rule::Arrival { target } | Rule::Poll { target, .. } => {
                 autoscaler::wanted(self.waking, target, 0)
             }
-            Rule::Windowed(_) | Rule::Fixed => 0,
+            Rule::Windowed(_) | Rule::PerRequest | Rule::Fixed => 0,
         }
     }
 

@@ -11,7 +11,8 @@ impl<P: Probe> Fleet<P> {
         while blocked.len() < self.pools.len()
             && let Some(&replica) = self.waiting_starts.get(index)
         {
-            if !self.waits_for_any(replica, &blocked) && self.can_claim(replica) {
+            let deployment = self.replicas[replica as usize].deployment;
+            if !self.waits_for_any(replica, &blocked) && self.can_claim(deployment) {
                 self.waiting_starts.remove(index);
                 self.take_gpus(replica);
                 // Beginning may have changed the queue: look from the front again.
@@ -43,8 +44,7 @@ impl<P: Probe> Fleet<P> {
         }
     }
 
-    fn can_claim(&self, replica: u32) -> bool {
-        let deployment = self.replicas[replica as usize].deployment;
+    fn can_claim(&self, deployment: u32) -> bool {
         let mut places = self.deployments[deployment as usize]
             .config
             .placements
@@ -56,9 +56,16 @@ impl<P: Probe> Fleet<P> {
         })
     }
 
+    /// Whether a start of a deployment would get its GPUs at once, now that idle replicas of others have made room.
+    pub(super) fn make_room(&mut self, deployment: u32) -> bool {
+        if !self.can_claim(deployment) {
+            self.evict_for(deployment);
+        }
+        self.can_claim(deployment)
+    }
+
     /// Stops idle replicas of other models, least recently used first, so that a start gets its GPUs; only if that is enough.
-    pub(super) fn evict_for(&mut self, replica: u32) {
-        let deployment = self.replica(replica).deployment;
+    pub(super) fn evict_for(&mut self, deployment: u32) {
         let place = &self.deployments[deployment as usize].config.placements[0];
         let Some(pool) = place.pool.filter(|&pool| self.pools[pool].evict_idle) else {
             return;
@@ -101,7 +108,7 @@ impl<P: Probe> Fleet<P> {
             && let Some(&replica) = self.waiting_starts.get(index)
         {
             if !self.waits_for_any(replica, &seen) {
-                self.evict_for(replica);
+                self.evict_for(self.replicas[replica as usize].deployment);
             }
             if self.waiting_starts.get(index) == Some(&replica) {
                 self.note_pools(replica, &mut seen);

@@ -8,7 +8,8 @@
 //! 1. Events of one instant run in the order of their class, then of their scheduling.
 //! 2. Requests bind late: a waiting request takes whichever replica of its model is free first, first come first served within
 //!    its priority. No request waits while a replica of its model is ready and has room (unless the router filled the
-//!    replicas' own queues).
+//!    replicas' own queues). Under the rule "per request" nothing is held: a request that finds no room is bound to the
+//!    replica that it starts.
 //! 3. Keep-alive counts from when a replica is ready and idle. An arrival at the very instant of expiry finds it warm.
 //! 4. A start goes on when the client that caused it leaves, unless the scenario says otherwise. A request that may not wake a
 //!    model is refused (503) as soon as nothing is ready and nothing is on its way.
@@ -139,6 +140,12 @@ impl<P: Probe> Fleet<P> {
         }
         for stream in 0..config.traffic.len() as u32 {
             self.schedule_arrival(deployment, stream);
+            for _ in 0..self.deployment(deployment).streams[stream as usize]
+                .arrivals
+                .clients()
+            {
+                self.think(deployment, stream);
+            }
         }
         for offset in &config.losses.failures_at {
             self.schedule(window + *offset, Event::FailureAt { deployment });
@@ -150,7 +157,7 @@ impl<P: Probe> Fleet<P> {
             Rule::Windowed(rule) => {
                 self.schedule(Time::ZERO + rule.tick, Event::Tick { deployment });
             }
-            Rule::Arrival { .. } | Rule::Fixed => {}
+            Rule::Arrival { .. } | Rule::PerRequest | Rule::Fixed => {}
         }
         self.schedule_warm_hours(deployment);
         self.scale(deployment);

@@ -1,7 +1,7 @@
 //! A request's way through the fleet: arrival, waiting, service, end.
 
 use super::admission::Admitted;
-use super::config::{OverContext, Router};
+use super::config::{OverContext, Router, Rule};
 use super::event::Event;
 use super::probe::{Origin, Probe, RequestTrace};
 use super::record::{Place, Record};
@@ -110,8 +110,8 @@ impl<P: Probe> Fleet<P> {
             cached_tokens: cached(prompt_tokens, config.cached_share),
             output_tokens: tokens(config.output_tokens.sample(&mut traffic.lengths)),
             priority: config.priority,
-            prefill: Duration::from_secs(own.config.prefill.sample(&mut traffic.service)),
-            decode: Duration::from_secs(own.config.decode.sample(&mut traffic.service)),
+            prefill: Duration::from_secs(config.prefill.sample(&mut traffic.service)),
+            decode: Duration::from_secs(config.decode.sample(&mut traffic.service)),
         };
         let (wakes, timeout) = (config.wakes, config.timeout);
         let record = Record::fresh(Origin::Traffic(stream), deployment, wakes, now, job);
@@ -216,6 +216,9 @@ impl<P: Probe> Fleet<P> {
     fn route(&mut self, request: u32) {
         let deployment = self.record(request).deployment;
         let own = &self.deployments[deployment as usize];
+        if matches!(own.config.scaling.rule, Rule::PerRequest) {
+            return self.bind(request);
+        }
         if own.config.router == Router::SharedQueue || own.ready == 0 {
             self.hold(request);
             return;
@@ -233,6 +236,29 @@ impl<P: Probe> Fleet<P> {
         self.record(request).place = Place::Queued(replica);
         self.start_queue_timer(request);
         self.feed(replica);
+    }
+
+    /// Gives a request to a free replica, or starts one that is its own; refuses it where none may start.
+    fn bind(&mut self, request: u32) {
+        let (deployment, wakes) = (self.record(request).deployment, self.record(request).wakes);
+        if let Some(replica) = self.choose_free(deployment, request) {
+            return self.admit(replica, request);
+        }
+        let own = &self.deployments[deployment as usize];
+        if !wakes {
+            return self.refuse(request, Refusal::Cold);
+        }
+        if own.ready + own.starting >= own.config.scaling.max || !self.make_room(deployment) {
+            return self.refuse(request, Refusal::Queue);
+        }
+        self.start_queue_timer(request);
+        self.start_for(deployment, Some(request));
+    }
+
+    /// A replica that starts keeps a request for itself.
+    pub(super) fn keep_for(&mut self, replica: u32, request: u32) {
+        self.replica(replica).queue.push_back(request);
+        self.record(request).place = Place::Queued(replica);
     }
 
     /// Gives a request to a free replica, or puts it into the hold queue, if the queue takes it.
@@ -526,7 +552,19 @@ impl<P: Probe> Fleet<P> {
         let own = self.deployment(deployment);
         own.change_in_system(now, wakes, -1);
         own.ledger.cold_requests += u64::from(trace.cold);
+        if let Origin::Traffic(stream) = trace.origin {
+            self.think(deployment, stream);
+        }
         self.close(request, &trace);
+    }
+
+    /// The client of a closed loop thinks, then sends its next request.
+    pub(super) fn think(&mut self, deployment: u32, stream: u32) {
+        let now = self.now();
+        let traffic = &mut self.deployment(deployment).streams[stream as usize];
+        if let Some(span) = traffic.arrivals.think() {
+            self.schedule(now + span, Event::Arrival { deployment, stream });
+        }
     }
 
     /// Tells the probe and, if it was the benchmark's, the client.

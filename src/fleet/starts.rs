@@ -13,8 +13,13 @@ use crate::time::{Duration, Time};
 use std::collections::VecDeque;
 
 impl<P: Probe> Fleet<P> {
-    /// Starts a replica from the warmest rung that holds weights.
+    /// Starts a replica for whoever comes first.
     pub(super) fn start(&mut self, deployment: u32) {
+        self.start_for(deployment, None);
+    }
+
+    /// Starts a replica from the warmest rung that holds weights, perhaps for one request alone.
+    pub(super) fn start_for(&mut self, deployment: u32, request: Option<u32>) {
         let now = self.now();
         let own = self.deployment(deployment);
         own.account(now);
@@ -32,12 +37,15 @@ impl<P: Probe> Fleet<P> {
         let replica = self.new_replica(deployment, Stage::Provisioning);
         self.replica(replica).rung = rung;
         self.tell(replica);
+        if let Some(request) = request {
+            self.keep_for(replica, request);
+        }
         self.replica(replica)
             .phases
             .push((StartPhase::GpuWait, now));
         if !self.take_gpus(replica) {
             self.waiting_starts.push_back(replica);
-            self.evict_for(replica);
+            self.evict_for(deployment);
         }
     }
 

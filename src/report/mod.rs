@@ -20,6 +20,7 @@ pub mod sweep;
 mod text;
 mod text_published;
 mod text_spread;
+pub mod theory;
 pub mod words;
 
 use std::io::{self, Write};

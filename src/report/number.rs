@@ -78,6 +78,17 @@ pub fn quantity(value: f64) -> String {
     }
 }
 
+/// A number with so many significant digits, at least: `4.000`, `0.05714`, `14.98`.
+pub(super) fn significant(value: f64, digits: u8) -> String {
+    let before_point = if value == 0.0 {
+        1.0
+    } else {
+        value.abs().log10().floor() + 1.0
+    };
+    let decimals = (f64::from(digits) - before_point).max(0.0) as usize;
+    format!("{value:.decimals$}")
+}
+
 /// A factor: `66`, `1.4`.
 pub fn factor(factor: f64) -> String {
     let decimals = usize::from(factor < 9.95);
@@ -169,6 +180,14 @@ mod tests {
             ["6 h", "5 min", "90 s", "2.50 s"]
         );
         assert_eq!(count(1_234_567), "1 234 567");
+        assert_eq!(
+            [
+                significant(4.0, 4),
+                significant(0.057_142_857, 4),
+                significant(23_456.0, 4)
+            ],
+            ["4.000", "0.05714", "23456"]
+        );
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! | ask how much a figure owes to the luck of the draw | [`bootstrap()`] |
 //! | describe millions of durations in fixed memory | [`Histogram`] |
 //! | average a level that changes at instants | [`TimeAverage`] |
+//! | find where the start of a series ceases to matter | [`mser`] |
 //!
 //! The intervals for quantiles, shares and means assume independent values. Values of one run that follow each other
 //! closely are not independent: replicate the run and use one value per replication.
@@ -27,6 +28,7 @@ mod mixture;
 mod proportion;
 mod quantile;
 mod sample;
+mod steady_state;
 mod time_average;
 
 pub use bootstrap::{bootstrap, resample, rounds};
@@ -40,4 +42,5 @@ pub use quantile::{
     rank_interval,
 };
 pub use sample::{CvDefinition, Sample, UnknownDefinition};
+pub use steady_state::{Truncation, mser};
 pub use time_average::TimeAverage;

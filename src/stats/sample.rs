@@ -202,25 +202,6 @@ mod tests {
     }
 
     #[test]
-    fn the_75_values_of_the_oracle() {
-        // oracle U03; 1e-9 is its tolerance for arithmetic in f64.
-        let warm = (0..71).map(|i| 0.4 + f64::from(i) / 1000.0);
-        let s = sample(warm.chain([12.0, 18.5, 27.0, 44.25]));
-        close(s.median(), 0.437, 1e-9);
-        close(s.quantile(0.95, PercentileMethod::Linear), 3.929, 1e-9);
-        close(s.quantile(0.95, PercentileMethod::NearestRank), 12.0, 1e-9);
-        close(s.quantile(0.99, PercentileMethod::Linear), 31.485, 1e-9);
-        close(s.mean(), 1.768_466_666_666_666_6, 1e-9);
-        close(s.std().expect("75 values"), 6.316_234_679_183_677, 1e-9);
-        close(s.cv().expect("75 values"), 3.571_588_200_239_573, 1e-9);
-        close(
-            s.std_over_median().expect("75 values"),
-            14.453_626_268_154_867,
-            1e-9,
-        );
-    }
-
-    #[test]
     fn three_methods_on_one_to_ten_and_to_a_hundred() {
         let ten = sample((1..=10).map(f64::from));
         let hundred = sample((1..=100).map(f64::from));
@@ -266,94 +247,6 @@ mod tests {
     fn a_large_mean_costs_no_digits() {
         let s = sample([1e9 + 4.0, 1e9 + 7.0, 1e9 + 13.0, 1e9 + 16.0]);
         assert_eq!(s.variance(), Some(30.0));
-    }
-
-    #[test]
-    fn two_kinds_of_requests_have_the_closed_form_cv() {
-        // oracle T01 at p = 0.04 exactly: 96 warm, 4 cold. Population figures, hence the factor for n - 1.
-        let s = sample((0..100).map(|i| if i < 96 { 0.43 } else { 20.0 }));
-        let to_population = (99.0_f64 / 100.0).sqrt();
-        close(s.mean(), 1.2128, 1e-12);
-        close(s.std().expect("100") * to_population, 3.834_921_14, 5e-9);
-        close(s.cv().expect("100") * to_population, 3.162_039_2, 5e-8);
-        close(
-            s.std_over_median().expect("100") * to_population,
-            8.918_421_26,
-            5e-9,
-        );
-    }
-
-    /// E of a function of the sample when the number of cold requests is Binomial(n, p), by the closed form's weights.
-    fn over_cold_counts(n: usize, p: f64, figure: impl Fn(&Sample) -> f64) -> f64 {
-        use statrs::distribution::{Binomial, Discrete};
-        let law = Binomial::new(p, n as u64).expect("a valid law");
-        (0..=n)
-            .map(|cold| {
-                let values = (0..n).map(|i| if i < n - cold { 0.43 } else { 20.0 });
-                law.pmf(cold as u64) * figure(&sample(values))
-            })
-            .sum()
-    }
-
-    #[test]
-    fn p95_of_two_kinds_of_requests_is_a_coin_toss() {
-        // oracle T03, printed with nine digits. The sums are exact up to rounding, so half a digit is the tolerance.
-        for (n, warm, cold, between, p95, cv) in [
-            (
-                75,
-                0.479_787_47,
-                0.321_148_363,
-                0.199_064_167,
-                7.883_579_18,
-                2.935_578_19,
-            ),
-            (
-                100,
-                0.435_981_301,
-                0.384_000_872,
-                0.180_017_827,
-                8.121_044_51,
-                2.992_644_34,
-            ),
-        ] {
-            let at = |s: &Sample| s.quantile(0.95, PercentileMethod::Linear);
-            let share = |test: fn(f64) -> bool| {
-                over_cold_counts(n, 0.05, |s| f64::from(u8::from(test(at(s)))))
-            };
-            close(share(|q| q == 0.43), warm, 1e-8);
-            close(share(|q| q == 20.0), cold, 1e-8);
-            close(share(|q| q > 0.43 && q < 20.0), between, 1e-8);
-            close(over_cold_counts(n, 0.05, at), p95, 2e-8);
-            let to_population = ((n as f64 - 1.0) / n as f64).sqrt();
-            let mean_cv = over_cold_counts(n, 0.05, |s| s.cv().expect("n > 1")) * to_population;
-            close(mean_cv, cv, 2e-8);
-        }
-    }
-
-    #[test]
-    fn a_lognormal_mixture_has_its_closed_form_quantiles() {
-        // oracle T02. The values are the law's own quantiles at (i + 1/2)/n, so only the grid's step errs: O(1/n).
-        let n = 100_000;
-        let share = |i: usize, of: usize| (i as f64 + 0.5) / of as f64;
-        let component = |median: f64, sigma: f64, of: usize| {
-            (0..of)
-                .map(move |i| median * (sigma * super::super::normal_quantile(share(i, of))).exp())
-        };
-        let s = sample(component(0.4, 0.25, n * 96 / 100).chain(component(20.0, 0.3, n * 4 / 100)));
-        close(s.mean(), 1.233_011_76, 1e-4);
-        close(s.std().expect("many"), 4.220_096_14, 1e-3);
-        close(s.cv().expect("many"), 3.422_591_97, 1e-3);
-        close(s.median(), 0.405_258_787, 1e-5);
-        close(
-            s.quantile(0.95, PercentileMethod::Linear),
-            0.712_808_201,
-            1e-3,
-        );
-        close(
-            s.quantile(0.99, PercentileMethod::Linear),
-            24.485_453_3,
-            2e-2,
-        );
     }
 
     proptest! {

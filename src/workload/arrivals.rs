@@ -3,6 +3,7 @@
 //! Every pattern is a process of unit intensity seen through a clock: work of one unit per request, consumed at the intensity
 //! rate x curve(t). A Poisson process uses exponential work, a renewal process its own law, an MMPP exponential work at the
 //! intensity of its present state. So daily and weekly curves lie over any pattern and a stated rate stays the weekly mean.
+//! A closed loop has no rate: its clients come back when they are answered, so their owner asks [`Arrivals::think`].
 
 use super::curve::Curve;
 use crate::distribution::Distribution;
@@ -32,6 +33,13 @@ pub enum Pattern {
     },
     /// At these offsets from the start of the measured window and never else, in order.
     At(Vec<Duration>),
+    /// A closed loop: each client thinks, sends a request, waits for its end, and thinks again.
+    Closed {
+        /// How many clients.
+        clients: u32,
+        /// How long a client thinks \[s\].
+        think: Distribution,
+    },
 }
 
 /// A pattern under a curve.
@@ -63,14 +71,14 @@ impl ArrivalProcess {
         }
     }
 
-    /// Mean rate over a week [1/s]; zero for listed instants.
+    /// Mean rate over a week [1/s]; zero for listed instants and for closed loops, whose rate the answers decide.
     pub fn mean_rate(&self) -> f64 {
         match &self.pattern {
             Pattern::Renewal { rate, .. } => *rate,
             Pattern::Mmpp { rates, sojourns } => {
                 (rates[0] * sojourns[0] + rates[1] * sojourns[1]) / (sojourns[0] + sojourns[1])
             }
-            Pattern::At(_) => 0.0,
+            Pattern::At(_) | Pattern::Closed { .. } => 0.0,
         }
     }
 }
@@ -131,8 +139,25 @@ impl Arrivals {
             Pattern::Mmpp { .. } => {
                 Distribution::Exponential { mean: 1.0 }.sample(&mut self.stream)
             }
-            Pattern::At(_) => 0.0,
+            Pattern::At(_) | Pattern::Closed { .. } => 0.0,
         }
+    }
+
+    /// Clients of a closed loop.
+    pub fn clients(&self) -> u32 {
+        match self.process.pattern {
+            Pattern::Closed { clients, .. } => clients,
+            _ => 0,
+        }
+    }
+
+    /// How long a client of a closed loop thinks before its next request; `None` for all other patterns, which do not wait for
+    /// answers.
+    pub fn think(&mut self) -> Option<Duration> {
+        let Pattern::Closed { think, .. } = &self.process.pattern else {
+            return None;
+        };
+        Some(Duration::from_secs(think.sample(&mut self.stream)))
     }
 
     /// The intensity at `at` [1/s] and until when it holds \[s\].
@@ -144,7 +169,7 @@ impl Arrivals {
                 rates[self.state] * multiplier,
                 self.state_ends.min(holds - self.phase),
             ),
-            Pattern::At(_) => (0.0, f64::INFINITY),
+            Pattern::At(_) | Pattern::Closed { .. } => (0.0, f64::INFINITY),
         }
     }
 

@@ -1,10 +1,10 @@
 //! A rolling digest of everything that happens in a fleet, so that two runs can be held against each other event by event.
 
 use std::fmt::{Debug, Write};
-use thermocline::experiment::Plan;
+use std::ops::ControlFlow;
+use thermocline::experiment::{Plan, Run, lanes};
 use thermocline::fleet::{Fleet, Probe, ReplicaMoved, RequestTrace};
-use thermocline::measure::drive::{Lane, drive};
-use thermocline::request::EndpointId;
+use thermocline::measure::drive::drive;
 use thermocline::streams::Streams;
 use thermocline::target::Target;
 use thermocline::time::{Duration, Time};
@@ -94,16 +94,15 @@ fn keep(plan: &Plan, pace: Pace, journal: Journal) -> Journal {
     let mut fleet = Fleet::new(config, &provider.name, streams, journal);
     advance(&mut fleet, opened, pace);
     fleet.open_window();
-    let lanes: Vec<Lane> = provider
-        .benchmarked
-        .iter()
-        .map(|&deployment| Lane {
-            endpoint: EndpointId(deployment),
-            protocol: plan.benchmark.clone(),
-            start: opened,
-        })
-        .collect();
-    drive(&lanes, &mut fleet, Time::MAX, &mut |_| ());
+    let first = Run {
+        provider: 0,
+        session: 0,
+        replication: 0,
+    };
+    let lanes = lanes(plan, first);
+    drive(&lanes, &mut fleet, Time::MAX, &mut |_| {
+        ControlFlow::Continue(())
+    });
     advance(&mut fleet, opened + plan.horizon, pace);
     fleet.close_window(opened);
     fleet.into_probe()

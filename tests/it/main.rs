@@ -12,6 +12,7 @@ mod http;
 mod import;
 mod journal;
 mod measure;
+mod metamorphic;
 mod oci;
 mod oracle;
 mod peers;

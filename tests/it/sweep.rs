@@ -1,6 +1,7 @@
 //! Sweeps: settings meet the same demand, threads never show, and what cannot be varied is said.
 
-use crate::determinism::{digest, on_threads};
+use crate::determinism::on_threads;
+use crate::journal::Digest;
 use std::process::{Command, Output};
 use thermocline::experiment::Plan;
 use thermocline::experiment::sweep::sweep;
@@ -49,9 +50,9 @@ fn a_larger_warm_pool_is_never_slower_and_costs_more() {
 fn the_same_setting_twice_is_the_same_point() {
     let plans = [at_floor(1), at_floor(1)];
     let points = on_threads(2, || sweep(&plans, 5, &|| ()));
-    assert_eq!(digest(&points[0]), digest(&points[1]));
+    assert_eq!(Digest::of(&points[0]), Digest::of(&points[1]));
     let alone = on_threads(1, || sweep(&plans[..1], 5, &|| ()));
-    assert_eq!(digest(&points[0]), digest(&alone[0]));
+    assert_eq!(Digest::of(&points[0]), Digest::of(&alone[0]));
 }
 
 fn told(arguments: &[&str]) -> Output {

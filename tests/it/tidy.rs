@@ -121,6 +121,19 @@ const RULES: &[Rule] = &[
         &["time", "request", "observation", "measure", "scenario"],
     ),
     boundary(
+        "validation",
+        &[
+            "time",
+            "stats",
+            "theory",
+            "batching",
+            "fleet",
+            "measure",
+            "experiment",
+            "scenario",
+        ],
+    ),
+    boundary(
         "report",
         &[
             "time",
@@ -139,7 +152,7 @@ const RULES: &[Rule] = &[
             "experiment",
             "scenario",
             "import",
-            "theory",
+            "validation",
         ],
     ),
     boundary(
@@ -194,6 +207,7 @@ const RULES: &[Rule] = &[
             "report",
             "serve",
             "theory",
+            "validation",
         ],
     ),
 ];

@@ -10,7 +10,7 @@ use super::traffic::{self, share};
 use super::values::{count, count_or_unlimited, keep_alive, optional_span};
 use crate::experiment::Prediction;
 use crate::fleet::config::{
-    Admission, DeploymentConfig, IdleOrder, Losses, Placement, Router, Rung, Warmth,
+    Admission, DeploymentConfig, IdleOrder, Losses, Placement, Router, Rule, Rung, Warmth,
 };
 
 /// One model at one provider, and what the catalogue predicts of it.
@@ -52,7 +52,7 @@ pub(super) fn read(
     let config = DeploymentConfig {
         traffic: traffic
             .into_iter()
-            .map(|(stream, entry)| traffic::read(stream, entry))
+            .map(|(stream, entry)| traffic::read(stream, entry, &service))
             .collect(),
         cached_share: reader.or_default("cached_share", &share(), "0%"),
         scaling: scaling::read(reader.table("scaling"), service.target, context.catalog),
@@ -72,8 +72,39 @@ pub(super) fn read(
         rungs,
         name,
     };
+    if matches!(config.scaling.rule, Rule::PerRequest) {
+        nothing_held(&mut reader, &config);
+    }
     reader.finish();
     (config, predictions)
+}
+
+/// The rule `per-request` leaves no queue to give rules to.
+fn nothing_held(reader: &mut Reader<'_>, config: &DeploymentConfig) {
+    let admission = &config.admission;
+    for (key, found, is_wrong) in [
+        (
+            "router",
+            "fills the replicas' queues",
+            config.router != Router::SharedQueue,
+        ),
+        (
+            "queue",
+            "limits the queue",
+            admission.queue_limit != u32::MAX,
+        ),
+        (
+            "queue",
+            "refuses requests while none is ready",
+            !admission.hold_while_cold,
+        ),
+    ] {
+        if is_wrong {
+            let message =
+                "the rule `per-request` holds no requests: each starts a replica or is refused";
+            reader.problem_at(key, message, found, "leave it out, or use rule.arrival");
+        }
+    }
 }
 
 const ROUTERS: [(&str, Router); 5] = [

@@ -176,6 +176,7 @@ fn rule(reader: &mut Reader<'_>, target: f64, preset: &Preset) -> Rule {
         Variant::table("poll"),
         Variant::table("concurrency"),
         Variant::table("rate"),
+        Variant::unit("per-request"),
         Variant::unit("fixed"),
     ];
     let (form, mut inner) = reader.variant("rule", &forms, &preset.rule);
@@ -197,6 +198,7 @@ fn rule(reader: &mut Reader<'_>, target: f64, preset: &Preset) -> Rule {
             let target = inner.required("target", &Kind::rate().positive().at_most("1000000/s"));
             Rule::Windowed(windowed(&mut inner, Metric::Rate, target))
         }
+        "per-request" => Rule::PerRequest,
         "fixed" => Rule::Fixed,
         _ => Rule::Arrival {
             target: own_target(&mut inner),

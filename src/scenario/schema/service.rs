@@ -20,6 +20,8 @@ pub(super) struct Service {
     /// Requests that a replica is meant for, unless the scenario says otherwise.
     pub(super) target: f64,
     pub(super) over_context: OverContext,
+    /// Whether the scenario states how long requests take, instead of what an iteration takes.
+    pub(super) states_times: bool,
     form: Form,
 }
 
@@ -77,6 +79,7 @@ fn stated(inner: &mut Reader<'_>, form: Form, target: f64) -> Service {
         decode,
         target,
         over_context: OverContext::Reject,
+        states_times: true,
         form,
     }
 }
@@ -102,6 +105,7 @@ fn modelled(form: Form, target: f64, over_context: OverContext) -> Service {
         cold: None,
         target,
         over_context,
+        states_times: false,
         form,
     }
 }

@@ -1,16 +1,37 @@
 //! The `traffic` tables of a deployment: other users' demand.
 
 use super::super::{Kind, Reader, Variant};
-use super::values::{cv, distribution, optional_span, rate, tokens};
+use super::service::Service;
+use super::values::{
+    MOST_RATE, count, cv, distribution, optional_distribution, optional_span, rate, seconds, tokens,
+};
 use crate::distribution::Distribution;
 use crate::fleet::config::TrafficConfig;
 use crate::workload::curve::{AZURE_2024_CODE, AZURE_2024_CONVERSATION, Curve};
 use crate::workload::{ArrivalProcess, Pattern};
 
-/// One named stream.
-pub(super) fn read(name: String, mut reader: Reader<'_>) -> TrafficConfig {
+/// One named stream. Where the deployment states its times, a stream may state its own.
+pub(super) fn read(name: String, mut reader: Reader<'_>, service: &Service) -> TrafficConfig {
     let pattern = pattern(&mut reader);
     let curve = curve(&mut reader);
+    if matches!(pattern, Pattern::Closed { .. }) && curve != Curve::FLAT {
+        reader.problem_at(
+            "arrivals",
+            "a closed loop cannot vary over the day or the week",
+            "has no rate: its clients send when they are answered",
+            "leave out daily and weekly",
+        );
+    }
+    let mut own = |key: &str, otherwise: &Distribution| {
+        let stated = if service.states_times {
+            optional_distribution(&mut reader, key, &seconds())
+        } else {
+            None
+        };
+        stated.unwrap_or_else(|| otherwise.clone())
+    };
+    let prefill = own("prefill", &service.prefill);
+    let decode = own("decode", &service.decode);
     let traffic = TrafficConfig {
         name,
         arrivals: ArrivalProcess { pattern, curve },
@@ -26,6 +47,8 @@ pub(super) fn read(name: String, mut reader: Reader<'_>) -> TrafficConfig {
             &tokens(),
             "{ lognormal = { median = 150, p95 = 600 } }",
         ),
+        prefill,
+        decode,
         cached_share: reader.or_default("cached_share", &share(), "0%"),
         priority: reader.or_default("priority", &Kind::whole().at_most("255"), "0") as u8,
         wakes: reader.or_default("wakes", &Kind::boolean(), "true"),
@@ -47,11 +70,13 @@ fn pattern(reader: &mut Reader<'_>) -> Pattern {
         Variant::table("gamma"),
         Variant::table("weibull"),
         Variant::table("mmpp"),
+        Variant::table("closed"),
         Variant::shorthand("at", "times"),
     ];
     let (form, mut inner) = reader.variant("arrivals", &forms, "0/s");
     let pattern = match form {
         "mmpp" => mmpp(&mut inner),
+        "closed" => closed(&mut inner),
         "at" => {
             let times = Kind::duration()
                 .at_most("364d")
@@ -75,6 +100,21 @@ fn pattern(reader: &mut Reader<'_>) -> Pattern {
     };
     inner.finish();
     pattern
+}
+
+/// A closed loop. A client that does not think would be back at the instant in which it is refused, for ever.
+fn closed(inner: &mut Reader<'_>) -> Pattern {
+    let clients = count(inner, "clients", "1", "1");
+    let think = distribution(inner, "think", &seconds(), "5s");
+    if f64::from(clients) > MOST_RATE * think.mean() && inner.is_sound("think") {
+        inner.problem_at(
+            "think",
+            "clients must think for so long that they send at most 1000000/s",
+            "is too short",
+            "let them think for longer, or have fewer",
+        );
+    }
+    Pattern::Closed { clients, think }
 }
 
 fn mmpp(inner: &mut Reader<'_>) -> Pattern {

@@ -229,7 +229,10 @@ pub(super) fn count(reader: &mut Reader<'_>, key: &str, least: &str, default: &s
     ) as u32
 }
 
-/// A rate, at most a million a second.
+/// The highest rate [1/s].
+pub(super) const MOST_RATE: f64 = 1e6;
+
+/// A rate, at most [`MOST_RATE`].
 pub(super) fn rate() -> Kind<f64> {
     Kind::rate().non_negative().at_most("1000000/s")
 }

@@ -1,7 +1,8 @@
 //! Waiting: limits, time-outs, priorities, and queues that must not stall.
 
 use crate::support::{
-    EVERYTHING, bench, fleet, ledger, moved, plan, requests, simulate, starts, summary, waited,
+    EVERYTHING, bench, fleet, ledger, moved, plan, problems, requests, simulate, starts, summary,
+    waited,
 };
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -328,4 +329,45 @@ fn c080_throughput_stays_below_capacity() {
             .is_some_and(|busy| (0.99..=1.0).contains(&busy))
     );
     assert!(ledger.timed_out > 1000);
+}
+
+#[test]
+fn clients_of_a_closed_loop_wait_for_their_answers() {
+    let result = simulate(&fleet(
+        "20s",
+        "[providers.p.deployments.m]\nservice.slots = { prefill = \"2s\", decode = \"0s\" }\nscaling = { min = 1, max = 1 }\n\
+         queue.limit = 0\ntraffic.t.arrivals.closed = { clients = 2, think = \"3s\" }",
+    ));
+    // Both think until 3 s. One is served until 5 s and is back at 8 s; the other is refused, thinks, is served at 6 s, back at
+    // 11 s; and so they take turns.
+    assert_eq!(starts(&result, 0), [3.0, 6.0, 8.0, 11.0, 13.0, 16.0]);
+    assert_eq!(ledger(&result, 0).rejected_queue, 1);
+}
+
+#[test]
+fn a_closed_loop_needs_time_to_think_and_knows_no_hours() {
+    let with = |arrivals: &str| {
+        problems(&format!(
+            "[providers.p.deployments.m]\n[providers.p.deployments.m.traffic.t]\n{arrivals}"
+        ))
+    };
+    let shown = with("arrivals.closed = { clients = 2, think = \"0s\" }");
+    assert!(shown.contains("clients must think for so long"), "{shown}");
+    let shown =
+        with("arrivals.closed = { clients = 2, think = \"1s\" }\ndaily = \"azure-2024-code\"");
+    assert!(shown.contains("cannot vary over the day"), "{shown}");
+}
+
+#[test]
+fn a_stream_may_take_times_of_its_own() {
+    let result = simulate(&fleet(
+        "60s",
+        "[providers.p.deployments.m]\nservice.slots = { prefill = \"1s\", decode = \"1s\" }\nscaling = { min = 1, max = 1 }\n\
+         traffic.short.arrivals.at = [\"0s\"]\ntraffic.long = { arrivals.at = [\"0s\"], prefill = \"7s\" }\ntraffic.last.arrivals.at = [\"0s\"]",
+    ));
+    assert_eq!(starts(&result, 0), [0.0, 2.0, 10.0]);
+    let shown = problems(
+        "[providers.p.deployments.m]\nservice.continuous = {}\ntraffic.t.prefill = \"1s\"",
+    );
+    assert!(shown.contains("prefill"), "{shown}");
 }

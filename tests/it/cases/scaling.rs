@@ -1,7 +1,7 @@
 //! How many replicas, when.
 
 use crate::support::{
-    Life, fleet, ledger, lives, most_at_once, moved, requests, simulate, starts, waits,
+    Life, fleet, ledger, lives, most_at_once, moved, problems, requests, simulate, starts, waits,
 };
 use std::fmt::Write;
 use thermocline::fleet::{RequestTrace, Stage};
@@ -231,4 +231,55 @@ fn c028_a_pool_is_filled_up_after_a_loss() {
         (1, 0)
     );
     assert_eq!(waits(&result, 0), [0.0]);
+}
+
+#[test]
+fn a_replica_for_each_request_and_no_queue() {
+    let result = simulate(&fleet(
+        "60s",
+        "[providers.p.deployments.m]\nservice.slots = { prefill = \"2s\", decode = \"0s\" }\n\
+         cold_start.load_weights = \"10s\"\nscaling = { rule = \"per-request\", max = 2, keep_alive = \"30s\" }\n\
+         traffic.t.arrivals.at = [\"0s\", \"1s\", \"2s\", \"12.5s\", \"13s\"]",
+    ));
+    // The third finds both replicas starting and is refused. The first two wait for their own ones, at 10 s and 11 s; the fourth
+    // takes the one that is idle since 12 s, the fifth the other.
+    assert_eq!(starts(&result, 0), [10.0, 11.0, 12.5, 13.0]);
+    let ledger = ledger(&result, 0);
+    assert_eq!((ledger.cold_starts(), ledger.rejected_queue), (2, 1));
+    assert_eq!((ledger.cold_requests, ledger.succeeded), (2, 4));
+}
+
+#[test]
+fn a_replica_for_each_request_takes_gpus_or_refuses() {
+    let model = |name: &str, arrivals: &str| {
+        format!(
+            "[providers.p.deployments.{name}]\ngpu = \"h\"\ngpus = 2\nservice.slots = {{ prefill = \"2s\", decode = \"0s\" }}\n\
+             scaling = {{ rule = \"per-request\", keep_alive = \"30s\" }}\ntraffic.t.arrivals.at = {arrivals}\n"
+        )
+    };
+    let models = [model("a", "[\"0s\"]"), model("b", "[\"1s\", \"5s\"]")].concat();
+    let refused = |evict: bool| {
+        let head = format!("[providers.p]\ngpus.h = 3\nevict_idle = {evict}\n");
+        let result = simulate(&fleet("60s", &format!("{head}{models}")));
+        let ledger = ledger(&result, 1);
+        assert_eq!(ledger.cold_starts() + ledger.rejected_queue, 2);
+        ledger.rejected_queue
+    };
+    // At 1 s the other model is busy; at 5 s it is idle and may have to go.
+    assert_eq!([refused(false), refused(true)], [2, 1]);
+}
+
+#[test]
+fn nothing_is_held_where_each_request_has_a_replica() {
+    let shown = problems(
+        "[providers.p.deployments.m]\nscaling.rule = \"per-request\"\nrouter = \"random\"\n\
+         queue = { limit = 3, hold_while_cold = false }",
+    );
+    assert_eq!(
+        shown
+            .matches("the rule `per-request` holds no requests")
+            .count(),
+        3,
+        "{shown}"
+    );
 }
