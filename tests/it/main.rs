@@ -9,6 +9,7 @@ mod determinism;
 mod http;
 mod import;
 mod journal;
+mod measure;
 mod oci;
 mod oracle;
 mod peers;
