@@ -330,12 +330,14 @@ fn benchmark() -> impl Strategy<Value = String> {
         "\"0s\"",
         "\"4s\"",
         "{ even.over = \"60s\" }",
+        "{ even.over = \"60s\" }, jitter = \"20s\"",
         "{ bursts = { size = 2, gap = \"0s\", every = \"20s\" } }",
         "{ ladder.gaps = [\"1s\", \"10s\"] }",
         "{ at.times = [] }",
     ]);
     let rest = joined(vec![
         part(&["", ", models = [\"m0\"]"]),
+        part(&["", ", concurrency = 3"]),
         part(&["", ", prompt_tokens = 300, output_tokens = 20"]),
         part(&[
             ", timeout = \"3s\"",
