@@ -227,8 +227,11 @@ impl<P: Probe> Fleet<P> {
             through.push(replica);
         }
         self.rearm_link(link);
-        for replica in through {
-            self.next_phase(replica);
+        // One that gets ready may make the start of another pointless.
+        for lease in self.leases(through) {
+            if self.holds(lease) {
+                self.next_phase(lease.replica);
+            }
         }
     }
 

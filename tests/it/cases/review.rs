@@ -477,3 +477,25 @@ fn a_warm_pool_that_shrinks_stops_each_replica_once() {
         assert!(did.ledger.is_conserved());
     }
 }
+
+/// Two loads are through at one instant, and the first replica to be ready makes the other start pointless.
+#[test]
+fn loads_that_end_together_may_cancel_each_other() {
+    let result = simulate(&fleet(
+        "100s",
+        r#"
+        [providers.p]
+        links.store = "4GB/s"
+        [providers.p.deployments.m]
+        cold_start.load_weights.transfer = { bytes = "8GB", link = "store" }
+        scaling = { max = 2, buffer = 1, keep_alive = "none", cancel_surplus_starts = true }
+        queue.hold_while_cold = false
+        traffic.t.arrivals.at.times = ["0s"]
+        "#,
+    ));
+    let ledger = ledger(&result, 0);
+    assert_eq!(
+        (ledger.cold_starts(), ledger.cancelled_starts, ledger.stops),
+        (2, 1, 1)
+    );
+}

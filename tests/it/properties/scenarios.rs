@@ -167,7 +167,7 @@ fn rungs() -> BoxedStrategy<String> {
         "",
         "warmth.host_ram = { capacity = 2, initial = 1, keep = \"20s\", start.load_weights = \"2s\", refill = true, price = \"1usd/h\" }",
         "warmth = { host_ram = { capacity = 1, keep = \"none\" }, local_disk = { initial = 1, keep.uniform = { low = \"5s\", high = \"30s\" } } }",
-        "warmth.local_disk = { capacity = 3, price = \"1usd/h\", refill = true, start.load_weights = \"4s\" }",
+        "warmth.local_disk = { capacity = 3, keep = \"25s\", price = \"1usd/h\", refill = true, start.load_weights = \"4s\" }",
     ])
 }
 
@@ -330,12 +330,14 @@ fn benchmark() -> impl Strategy<Value = String> {
         "\"0s\"",
         "\"4s\"",
         "{ even.over = \"60s\" }",
+        "{ even.over = \"60s\" }, jitter = \"20s\"",
         "{ bursts = { size = 2, gap = \"0s\", every = \"20s\" } }",
         "{ ladder.gaps = [\"1s\", \"10s\"] }",
         "{ at.times = [] }",
     ]);
     let rest = joined(vec![
         part(&["", ", models = [\"m0\"]"]),
+        part(&["", ", concurrency = 3"]),
         part(&["", ", prompt_tokens = 300, output_tokens = 20"]),
         part(&[
             ", timeout = \"3s\"",
