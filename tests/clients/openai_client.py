@@ -15,7 +15,7 @@ from pathlib import Path
 
 import openai
 
-from serving import Serving, analysed, measure
+from serving import Serving, measure, observed
 
 HERE = Path(__file__).resolve().parent
 # The whole script takes ten seconds; a hang ends after this.
@@ -118,7 +118,7 @@ def times(client, program, url):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "observations.jsonl"
         measure(program, url, "steady", 20, 16, file)
-        ours = analysed(program, file)[1]["ttft_median_s"]
+        ours = statistics.median(observed(file))
     print(f"median TTFT: {1000 * TRUE_TTFT_S:.1f} ms in truth, {1000 * theirs:.1f} ms by openai, {1000 * ours:.1f} ms by measure")
     for name, value in [("openai", theirs), ("measure", ours)]:
         late = value - TRUE_TTFT_S

@@ -46,6 +46,13 @@ def measure(program, url, model, requests, tokens, file):
         raise RuntimeError(f"`thermocline measure`: exit code {done.returncode}: {done.stderr}")
 
 
+def observed(file):
+    """Times to first token in a file of `measure` [s]."""
+    with open(file) as lines:
+        next(lines)
+        return [row["ttft_s"] for row in map(json.loads, lines) if row["outcome"] == "ok"]
+
+
 def analysed(program, file, *options):
     """What `thermocline analyze` makes of a result file: its definition of the TTFT, and the figures."""
     command = [program, "analyze", file, *options, "--format", "json", "--quiet"]
