@@ -649,8 +649,10 @@ impl<P: Probe> Fleet<P> {
     fn note_unserved(&mut self, request: u32) {
         let record = &self.records[request as usize];
         let own = &self.deployments[record.deployment as usize];
-        let waits_for_start = record.served_by.is_none() && own.ready == 0 && own.starting > 0;
-        self.record(request).cold |= waits_for_start;
+        let has_own_start = matches!(record.place, Place::Queued(replica)
+            if self.replicas[replica as usize].stage.is_starting());
+        let waits_for_start = own.ready == 0 && own.starting > 0 || has_own_start;
+        self.record(request).cold |= record.served_by.is_none() && waits_for_start;
     }
 
     /// Takes a request out of wherever it is.

@@ -239,7 +239,7 @@ fn a_replica_for_each_request_and_no_queue() {
         "60s",
         "[providers.p.deployments.m]\nservice.slots = { prefill = \"2s\", decode = \"0s\" }\n\
          cold_start.load_weights = \"10s\"\nscaling = { rule = \"per-request\", max = 2, keep_alive = \"30s\" }\n\
-         traffic.t.arrivals.at = [\"0s\", \"1s\", \"2s\", \"12.5s\", \"13s\"]",
+         traffic.t.arrivals.at.times = [\"0s\", \"1s\", \"2s\", \"12.5s\", \"13s\"]",
     ));
     // The third finds both replicas starting and is refused. The first two wait for their own ones, at 10 s and 11 s; the fourth
     // takes the one that is idle since 12 s, the fifth the other.
@@ -254,7 +254,7 @@ fn a_replica_for_each_request_takes_gpus_or_refuses() {
     let model = |name: &str, arrivals: &str| {
         format!(
             "[providers.p.deployments.{name}]\ngpu = \"h\"\ngpus = 2\nservice.slots = {{ prefill = \"2s\", decode = \"0s\" }}\n\
-             scaling = {{ rule = \"per-request\", keep_alive = \"30s\" }}\ntraffic.t.arrivals.at = {arrivals}\n"
+             scaling = {{ rule = \"per-request\", keep_alive = \"30s\" }}\ntraffic.t.arrivals.at.times = {arrivals}\n"
         )
     };
     let models = [model("a", "[\"0s\"]"), model("b", "[\"1s\", \"5s\"]")].concat();
