@@ -5,7 +5,7 @@ use std::hint::black_box;
 use thermocline::measure::summary::Summary;
 use thermocline::observation::{Observation, Outcome};
 use thermocline::request::{EndpointId, RequestId};
-use thermocline::stats::{Histogram, PercentileMethod};
+use thermocline::stats::{Histogram, PercentileMethod, Sample};
 use thermocline::time::{Duration, Time};
 
 /// 75 answers, one in 25 of them cold.
@@ -36,6 +36,16 @@ fn stats(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("stats");
     group.bench_function("summary_of_75", |bencher| {
         bencher.iter(|| Summary::of(black_box(&rows), PercentileMethod::default()));
+    });
+    group.bench_function("quantiles_of_1000", |bencher| {
+        // A multiplicative walk, so that sorting has work to do.
+        let values = (1..=1000_u64).map(|index| (index * 7919 % 1009) as f64);
+        let values: Vec<f64> = values.collect();
+        bencher.iter(|| {
+            let sample = Sample::new(black_box(values.clone())).expect("not empty");
+            let quantile = |p: f64| sample.quantile(p, PercentileMethod::default());
+            [0.5, 0.95, 0.99].map(quantile)
+        });
     });
     group.throughput(Throughput::Elements(1));
     group.bench_function("histogram_record", |bencher| {

@@ -9,10 +9,16 @@ use crate::time::Time;
 /// Pending events of type `E`.
 #[derive(Clone, Debug)]
 pub struct Calendar<E> {
-    heap: Vec<(u128, E)>,
+    heap: Vec<Entry<E>>,
+    /// Whether the event at the root has been popped. The next one scheduled takes its place, so that an event that schedules
+    /// its successor costs one pass through the heap instead of two.
+    is_root_popped: bool,
     sequence: u64,
     now: Time,
 }
+
+/// An event under its key.
+type Entry<E> = (u128, E);
 
 /// Children of a heap node.
 const ARITY: usize = 4;
@@ -24,90 +30,119 @@ impl<E: Copy> Calendar<E> {
     pub fn new() -> Self {
         Self {
             heap: Vec::new(),
+            is_root_popped: false,
             sequence: 0,
             now: Time::ZERO,
         }
     }
 
     /// The instant of the last event popped, or the latest one waited for.
+    #[inline]
     pub fn now(&self) -> Time {
         self.now
     }
 
     /// How many events are pending.
     pub fn len(&self) -> usize {
-        self.heap.len()
+        self.heap.len() - usize::from(self.is_root_popped)
     }
 
     /// Whether nothing is pending.
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.len() == 0
     }
 
     /// Schedules `event` at `at`; among equal instants the lower `class` comes first.
     ///
     /// # Panics
     /// If `at` lies in the past.
+    #[inline]
     pub fn schedule(&mut self, at: Time, class: u8, event: E) {
         assert!(at >= self.now, "an event at {at}, before {}", self.now);
         let key = u128::from(at.as_nanos()) << 64
             | u128::from(class) << SEQUENCE_BITS
             | u128::from(self.sequence);
         self.sequence += 1;
-        self.heap.push((key, event));
-        self.sift_up(self.heap.len() - 1);
-    }
-
-    /// When the next event is due.
-    pub fn next_at(&self) -> Option<Time> {
-        self.heap
-            .first()
-            .map(|(key, _)| Time::from_nanos((key >> 64) as u64))
+        if self.is_root_popped {
+            self.is_root_popped = false;
+            self.sift_down((key, event));
+        } else {
+            self.heap.push((key, event));
+            self.sift_up((key, event));
+        }
     }
 
     /// Moves to the next event if it is due before `until`; otherwise moves to `until`, whose own events stay pending.
+    #[inline]
     pub fn pop_before(&mut self, until: Time) -> Option<E> {
-        match self.next_at() {
-            Some(at) if at < until => {
+        if self.is_root_popped {
+            self.is_root_popped = false;
+            self.remove_root();
+        }
+        if let Some(&(key, event)) = self.heap.first() {
+            let at = Time::from_nanos((key >> 64) as u64);
+            if at < until {
                 self.now = at;
-                let last = self.heap.len() - 1;
-                self.heap.swap(0, last);
-                let (_, event) = self.heap.pop()?;
-                self.sift_down(0);
-                Some(event)
+                self.is_root_popped = true;
+                return Some(event);
             }
-            _ => {
-                self.now = self.now.max(until);
-                None
-            }
+        }
+        self.now = self.now.max(until);
+        None
+    }
+
+    fn remove_root(&mut self) {
+        if let Some(last) = self.heap.pop()
+            && !self.heap.is_empty()
+        {
+            self.sift_down(last);
         }
     }
 
-    fn sift_up(&mut self, mut child: usize) {
-        while child > 0 {
-            let parent = (child - 1) / ARITY;
-            if self.heap[parent].0 <= self.heap[child].0 {
-                return;
+    /// Puts an entry where it belongs on the way from the last place up: the others make room, each moved once.
+    fn sift_up(&mut self, entry: Entry<E>) {
+        let mut hole = self.heap.len() - 1;
+        while hole > 0 {
+            let parent = (hole - 1) / ARITY;
+            if self.heap[parent].0 <= entry.0 {
+                break;
             }
-            self.heap.swap(parent, child);
-            child = parent;
+            self.heap[hole] = self.heap[parent];
+            hole = parent;
         }
+        self.heap[hole] = entry;
     }
 
-    fn sift_down(&mut self, mut parent: usize) {
+    /// Puts an entry where it belongs on the way from the root down.
+    fn sift_down(&mut self, entry: Entry<E>) {
+        let heap = self.heap.as_mut_slice();
+        let mut hole = 0;
         loop {
-            let first = parent * ARITY + 1;
-            let last = (first + ARITY).min(self.heap.len());
-            let Some(least) = (first..last).min_by_key(|&child| self.heap[child].0) else {
-                return;
+            let first = hole * ARITY + 1;
+            let Some((child, least)) = least_of(heap.get(first..).unwrap_or_default()) else {
+                break;
             };
-            if self.heap[parent].0 <= self.heap[least].0 {
-                return;
+            if entry.0 <= least.0 {
+                break;
             }
-            self.heap.swap(parent, least);
-            parent = least;
+            heap[hole] = least;
+            hole = first + child;
         }
+        heap[hole] = entry;
     }
+}
+
+/// The least of the next few entries, and which of them it is.
+#[inline]
+fn least_of<E: Copy>(entries: &[Entry<E>]) -> Option<(usize, Entry<E>)> {
+    let less = |a: usize, b: usize| if entries[b].0 < entries[a].0 { b } else { a };
+    let least = match entries {
+        // A tournament: two of its three comparisons do not wait for each other.
+        [_, _, _, _, ..] => less(less(0, 1), less(2, 3)),
+        [] => return None,
+        few => (1..few.len()).fold(0, less),
+    };
+    Some((least, entries[least]))
 }
 
 impl<E: Copy> Default for Calendar<E> {

@@ -82,7 +82,15 @@ impl Distribution {
     }
 
     /// Draws a value.
+    #[inline]
     pub fn sample(&self, stream: &mut Stream) -> f64 {
+        match self {
+            Self::Constant(value) => *value,
+            random => random.draw(stream),
+        }
+    }
+
+    fn draw(&self, stream: &mut Stream) -> f64 {
         match self {
             Self::Constant(value) => *value,
             Self::Uniform { low, high } => low + (high - low) * stream.random::<f64>(),

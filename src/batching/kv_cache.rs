@@ -8,6 +8,8 @@
 #[derive(Clone, Debug)]
 pub(super) struct KvCache {
     block: u64,
+    /// Binary logarithm of the block where it has one, as all usual blocks do: shifting is quicker than dividing.
+    shift: Option<u32>,
     blocks: u64,
     used: u64,
     /// Number of decoding sequences by `(context - clock) mod block`.
@@ -20,6 +22,9 @@ impl KvCache {
     pub(super) fn new(blocks: u32, block_tokens: u32) -> Self {
         Self {
             block: u64::from(block_tokens),
+            shift: block_tokens
+                .is_power_of_two()
+                .then(|| block_tokens.trailing_zeros()),
             blocks: u64::from(blocks),
             used: 0,
             phases: vec![0; block_tokens as usize],
@@ -29,7 +34,16 @@ impl KvCache {
 
     /// Blocks that `tokens` tokens of context occupy.
     pub(super) fn blocks_for(&self, tokens: u64) -> u64 {
-        tokens.div_ceil(self.block)
+        let (whole, rest) = self.split(tokens);
+        whole + u64::from(rest > 0)
+    }
+
+    /// Whole blocks in `tokens` tokens, and the rest.
+    fn split(&self, tokens: u64) -> (u64, u64) {
+        match self.shift {
+            Some(shift) => (tokens >> shift, tokens & (self.block - 1)),
+            None => (tokens / self.block, tokens % self.block),
+        }
     }
 
     /// Whether `blocks` more blocks are free.
@@ -62,15 +76,18 @@ impl KvCache {
 
     /// Blocks that the decoding sequences need in addition for the `count` iterations from `clock` on.
     pub(super) fn growth(&self, clock: u64, count: u64) -> u64 {
-        let whole = count / self.block;
-        let rest = self.due(clock).take((count % self.block) as usize);
+        if count == 1 {
+            return u64::from(self.phases[self.phase(clock, 1)]);
+        }
+        let (whole, rest) = self.split(count);
+        let rest = self.due(clock).take(rest as usize);
         whole * self.decoding + rest.sum::<u64>()
     }
 
     /// How many iterations from `clock` on fit, at most `limit`, when the first one has its blocks already.
     pub(super) fn iterations(&self, clock: u64, limit: u64) -> u64 {
         let free = self.blocks - self.used;
-        if self.decoding == 0 || (limit / self.block + 1) * self.decoding <= free {
+        if self.decoding == 0 || (self.split(limit).0 + 1) * self.decoding <= free {
             return limit;
         }
         // Less than one block per sequence is left after the whole rounds, so one more round does not fit.
@@ -95,7 +112,8 @@ impl KvCache {
     }
 
     fn phase(&self, clock: u64, context: u64) -> usize {
-        ((context + self.block - clock % self.block) % self.block) as usize
+        let (_, rest) = self.split(clock);
+        self.split(context + self.block - rest).1 as usize
     }
 }
 

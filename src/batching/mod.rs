@@ -113,6 +113,15 @@ pub enum Config {
 }
 
 impl Config {
+    /// Requests with which a replica has no room for any more that it could serve, where there is such a number.
+    pub fn most_requests(&self) -> Option<u32> {
+        match self {
+            Self::Slots { slots } => Some(*slots),
+            Self::Continuous(config) => Some(config.max_sequences),
+            Self::Static(_) => None,
+        }
+    }
+
     /// Longest prompt and answer together that a replica takes (tokens), where there is a limit.
     pub fn max_context_tokens(&self) -> Option<u32> {
         match self {

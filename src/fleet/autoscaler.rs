@@ -26,7 +26,12 @@ pub(super) fn wanted(in_system: u32, target: f64, buffer: u32) -> u32 {
     if in_system == 0 {
         return 0;
     }
-    ((f64::from(in_system) / target).ceil() as u32).saturating_add(buffer)
+    // What `ceil` gives, without a call.
+    let ratio = f64::from(in_system) / target;
+    let whole = ratio as u32;
+    whole
+        .saturating_add(u32::from(ratio > f64::from(whole)))
+        .saturating_add(buffer)
 }
 
 /// The warm pool at an instant `since_monday` after Monday 00:00.

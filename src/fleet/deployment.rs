@@ -4,6 +4,7 @@ use super::admission::HoldQueue;
 use super::autoscaler::{self, Demand, Windows};
 use super::config::{DeploymentConfig, FleetConfig, Rule, Rung};
 use super::ledger::Ledger;
+use super::ranking::Ranking;
 use crate::streams::{Stream, Streams};
 use crate::time::{Duration, Time};
 use crate::workload::Arrivals;
@@ -17,6 +18,8 @@ pub(super) struct Deployment {
     pub(super) held: HoldQueue,
     /// Replicas that are not stopped, in the order of their starts.
     pub(super) replicas: Vec<u32>,
+    /// The ready ones among them that may have room, in the order in which they take requests.
+    pub(super) open: Ranking,
     pub(super) ready: u32,
     pub(super) starting: u32,
     /// Starts since the origin.
@@ -129,6 +132,7 @@ impl Deployment {
             streams: traffic.collect(),
             held: HoldQueue::default(),
             replicas: Vec::new(),
+            open: Ranking::default(),
             ready: 0,
             starting: 0,
             started: 0,

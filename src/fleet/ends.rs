@@ -22,6 +22,7 @@ impl<P: Probe> Fleet<P> {
         }
         self.account_replica(replica);
         self.replica(replica).become_stage(Stage::Draining);
+        self.unlist(replica);
         self.tell(replica);
         let deployment = self.replica(replica).deployment;
         let own = self.deployment(deployment);
@@ -125,6 +126,7 @@ impl<P: Probe> Fleet<P> {
 
     /// Frees a replica's place in the arena.
     pub(super) fn forget(&mut self, replica: u32) {
+        self.unlist(replica);
         let server = self.replica(replica);
         server.stage = Stage::Stopped;
         server.holds_gpus = false;
@@ -149,10 +151,8 @@ impl<P: Probe> Fleet<P> {
         let Some(activity) = Activity::of(server.stage, server.outstanding() > 0) else {
             return;
         };
-        let own = &mut self.deployments[server.deployment as usize];
-        let place = &own.config.placements[server.placement as usize];
-        own.ledger
-            .book(activity, span, place.gpus, place.usd_per_gpu_hour);
+        let ledger = &mut self.deployments[server.deployment as usize].ledger;
+        ledger.book(activity, span, server.gpus, server.usd_per_gpu_hour);
     }
 
     pub(super) fn tell(&mut self, replica: u32) {

@@ -1,6 +1,7 @@
 //! Stocks of GPUs, and the queue of starts that wait for one.
 
 use super::config::PoolConfig;
+use super::ranking::Ranking;
 
 /// A stock of GPUs of one tier.
 #[derive(Clone, Debug)]
@@ -8,6 +9,8 @@ pub(super) struct Pool {
     free: u32,
     total: u32,
     pub(super) evict_idle: bool,
+    /// Idle replicas that hold GPUs of an evicting pool, least recently used first.
+    pub(super) idle: Ranking,
 }
 
 impl Pool {
@@ -16,6 +19,7 @@ impl Pool {
             free: config.gpus,
             total: config.gpus,
             evict_idle: config.evict_idle,
+            idle: Ranking::default(),
         }
     }
 

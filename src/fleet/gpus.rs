@@ -8,29 +8,39 @@ impl<P: Probe> Fleet<P> {
     pub(super) fn serve_waiting_starts(&mut self) {
         let mut blocked: Vec<usize> = Vec::new();
         let mut index = 0;
-        while index < self.waiting_starts.len() {
-            let replica = self.waiting_starts[index];
-            let pools = self.pools_of(replica);
-            if pools.iter().all(|pool| !blocked.contains(pool)) && self.can_claim(replica) {
+        while blocked.len() < self.pools.len()
+            && let Some(&replica) = self.waiting_starts.get(index)
+        {
+            if !self.waits_for_any(replica, &blocked) && self.can_claim(replica) {
                 self.waiting_starts.remove(index);
                 self.take_gpus(replica);
                 // Beginning may have changed the queue: look from the front again.
                 (index, blocked) = (0, Vec::new());
             } else {
-                blocked.extend(pools);
+                self.note_pools(replica, &mut blocked);
                 index += 1;
             }
         }
     }
 
-    fn pools_of(&self, replica: u32) -> Vec<usize> {
+    /// The pools that a replica may take GPUs from.
+    fn pools_of(&self, replica: u32) -> impl Iterator<Item = usize> {
         let deployment = self.replicas[replica as usize].deployment;
-        self.deployments[deployment as usize]
-            .config
-            .placements
-            .iter()
-            .filter_map(|place| place.pool)
-            .collect()
+        let places = &self.deployments[deployment as usize].config.placements;
+        places.iter().filter_map(|place| place.pool)
+    }
+
+    fn waits_for_any(&self, replica: u32, pools: &[usize]) -> bool {
+        self.pools_of(replica).any(|pool| pools.contains(&pool))
+    }
+
+    /// Adds a replica's pools to the distinct ones in `seen`.
+    fn note_pools(&self, replica: u32, seen: &mut Vec<usize>) {
+        for pool in self.pools_of(replica) {
+            if !seen.contains(&pool) {
+                seen.push(pool);
+            }
+        }
     }
 
     fn can_claim(&self, replica: u32) -> bool {
@@ -54,27 +64,21 @@ impl<P: Probe> Fleet<P> {
             return;
         };
         let short = self.pools[pool].short_of(place.gpus);
-        let mut victims: Vec<u32> = (0..self.replicas.len() as u32)
-            .filter(|&other| self.may_be_evicted(other, deployment, pool))
-            .collect();
-        victims.sort_by_key(|&other| {
-            (
-                self.replicas[other as usize].idle_since,
-                self.replicas[other as usize].serial,
-            )
-        });
         let mut freed = 0;
-        let mut chosen = Vec::new();
-        let mut taken = vec![0; self.deployments.len()];
-        for other in victims {
+        let mut chosen: Vec<u32> = Vec::new();
+        for other in self.pools[pool].idle.iter() {
             if freed >= short {
                 break;
             }
-            let owner = self.replicas[other as usize].deployment as usize;
-            let spare = self.deployments[owner].ready - self.deployments[owner].needed();
-            if taken[owner] < spare {
-                taken[owner] += 1;
-                freed += self.gpus_of(other);
+            if !self.may_be_evicted(other, deployment, pool) {
+                continue;
+            }
+            let owner = self.replicas[other as usize].deployment;
+            let is_same = |&&taken: &&u32| self.replicas[taken as usize].deployment == owner;
+            let taken = chosen.iter().filter(is_same).count();
+            let own = &self.deployments[owner as usize];
+            if taken < (own.ready - own.needed()) as usize {
+                freed += self.replicas[other as usize].gpus;
                 chosen.push(other);
             }
         }
@@ -93,13 +97,14 @@ impl<P: Probe> Fleet<P> {
     pub(super) fn evict_for_waiting(&mut self) {
         let mut seen: Vec<usize> = Vec::new();
         let mut index = 0;
-        while let Some(&replica) = self.waiting_starts.get(index) {
-            let pools = self.pools_of(replica);
-            if pools.iter().all(|pool| !seen.contains(pool)) {
+        while seen.len() < self.pools.len()
+            && let Some(&replica) = self.waiting_starts.get(index)
+        {
+            if !self.waits_for_any(replica, &seen) {
                 self.evict_for(replica);
             }
             if self.waiting_starts.get(index) == Some(&replica) {
-                seen.extend(pools);
+                self.note_pools(replica, &mut seen);
                 index += 1;
             } else {
                 // It got its GPUs, and others may have: look from the front again.
@@ -115,13 +120,5 @@ impl<P: Probe> Fleet<P> {
             && server.is_idle()
             && owner.ready > owner.needed()
             && owner.config.placements[server.placement as usize].pool == Some(pool)
-    }
-
-    fn gpus_of(&self, replica: u32) -> u32 {
-        let server = &self.replicas[replica as usize];
-        self.deployments[server.deployment as usize]
-            .config
-            .placements[server.placement as usize]
-            .gpus
     }
 }

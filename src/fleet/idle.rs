@@ -1,9 +1,9 @@
 //! Idle replicas: keep-alive, eviction by other tenants, and what the warm pool keeps.
 
-use super::Fleet;
-use super::config::KeepAlive;
+use super::config::{IdleOrder, KeepAlive};
 use super::event::Event;
 use super::probe::Probe;
+use super::{Fleet, Stage};
 use crate::distribution::Distribution;
 use crate::target::Target;
 use crate::time::{Duration, Time};
@@ -11,6 +11,7 @@ use crate::time::{Duration, Time};
 impl<P: Probe> Fleet<P> {
     /// A ready replica has nothing to do: its keep-alive counts from now.
     pub(super) fn became_idle(&mut self, replica: u32) {
+        self.unlist(replica);
         let now = self.now();
         let deployment = self.replica(replica).deployment;
         let own = &mut self.deployments[deployment as usize];
@@ -30,7 +31,53 @@ impl<P: Probe> Fleet<P> {
         } else {
             Time::MAX
         };
+        self.relist(replica);
         self.arm_idle(replica);
+    }
+
+    /// Lists a replica where requests look for one and, if it is idle, where starts look for GPUs.
+    pub(super) fn relist(&mut self, replica: u32) {
+        let server = &mut self.replicas[replica as usize];
+        let own = &mut self.deployments[server.deployment as usize];
+        let outstanding = server.outstanding();
+        let is_ready = server.stage == Stage::Ready;
+        let is_open = is_ready && outstanding < server.most_requests as usize;
+        let rank = is_open.then(|| server.rank(own.config.idle_order));
+        if rank != server.open_rank {
+            if let Some(old) = server.open_rank {
+                own.open.remove(old);
+            }
+            if let Some(new) = rank {
+                own.open.insert(new, replica);
+            }
+            server.open_rank = rank;
+        }
+        if let Some(pool) = server.evicting_pool
+            && server.is_evictable != (is_ready && outstanding == 0)
+        {
+            server.is_evictable = !server.is_evictable;
+            let rank = server.idle_rank(IdleOrder::LeastRecentlyIdle);
+            if server.is_evictable {
+                self.pools[pool].idle.insert(rank, replica);
+            } else {
+                self.pools[pool].idle.remove(rank);
+            }
+        }
+    }
+
+    /// Takes a replica off both lists.
+    pub(super) fn unlist(&mut self, replica: u32) {
+        let server = &mut self.replicas[replica as usize];
+        let own = &mut self.deployments[server.deployment as usize];
+        if let Some(rank) = server.open_rank.take() {
+            own.open.remove(rank);
+        }
+        if std::mem::take(&mut server.is_evictable)
+            && let Some(pool) = server.evicting_pool
+        {
+            let rank = server.idle_rank(IdleOrder::LeastRecentlyIdle);
+            self.pools[pool].idle.remove(rank);
+        }
     }
 
     /// Keeps one idle event a replica: it is pushed back when it fires early instead of being replaced at each request.

@@ -28,6 +28,7 @@ mod idle;
 mod ladder;
 pub mod ledger;
 pub mod probe;
+mod ranking;
 mod record;
 mod replica;
 mod requests;

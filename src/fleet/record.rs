@@ -1,6 +1,7 @@
 //! A request in the fleet, from the client's sending to its learning the end.
 
 use super::probe::{Origin, Parts, RequestTrace};
+use super::replica::StartTimes;
 use crate::batching::Job;
 use crate::observation::{Observation, Outcome};
 use crate::request::{EndpointId, RequestId};
@@ -33,8 +34,13 @@ pub(super) struct Record {
     pub(super) first_token: Option<Time>,
     pub(super) cold: bool,
     pub(super) served_by: Option<(u32, u8)>,
-    pub(super) parts: Parts,
-    pub(super) observation: Option<Observation>,
+    /// The parts of its time to first token.
+    pub(super) network: Duration,
+    pub(super) queue: Duration,
+    pub(super) start: Option<Box<StartTimes>>,
+    pub(super) prefill: Duration,
+    pub(super) first_step: Duration,
+    pub(super) observation: Option<Box<Observation>>,
 }
 
 /// Where a request is.
@@ -74,7 +80,11 @@ impl Record {
             first_token: None,
             cold: false,
             served_by: None,
-            parts: Parts::default(),
+            network: Duration::ZERO,
+            queue: Duration::ZERO,
+            start: None,
+            prefill: Duration::ZERO,
+            first_step: Duration::ZERO,
             observation: None,
         }
     }
@@ -109,7 +119,13 @@ impl Record {
             placement: self.served_by.map(|(_, placement)| placement),
             prompt_tokens: self.job.prompt_tokens,
             output_tokens: self.job.output_tokens,
-            parts: self.parts,
+            parts: Parts {
+                network: self.network,
+                queue: self.queue,
+                start: self.start.as_deref().copied().unwrap_or_default(),
+                prefill: self.prefill,
+                first_step: self.first_step,
+            },
         }
     }
 

@@ -1,6 +1,6 @@
 //! A replica's life: provisioning, loading, warming, ready, draining, stopped.
 
-use super::probe::Parts;
+use super::config::IdleOrder;
 use crate::batching::Executor;
 use crate::start_phase::StartPhase;
 use crate::time::{Duration, Time};
@@ -68,6 +68,9 @@ impl Stage {
     }
 }
 
+/// Time spent in each phase of a start, by [`StartPhase`].
+pub(super) type StartTimes = [Duration; StartPhase::ALL.len()];
+
 /// One model server.
 #[derive(Debug)]
 pub(super) struct Replica {
@@ -81,6 +84,13 @@ pub(super) struct Replica {
     /// Which start plan it runs: a rung, or past them remote storage.
     pub(super) rung: usize,
     pub(super) holds_gpus: bool,
+    /// GPUs it holds, and their price [USD per GPU-hour].
+    pub(super) gpus: u32,
+    pub(super) usd_per_gpu_hour: f64,
+    /// The pool they come from, if that takes them back from idle replicas.
+    pub(super) evicting_pool: Option<usize>,
+    /// Requests with which it has no room for more.
+    pub(super) most_requests: u32,
     pub(super) next_phase: usize,
     /// The phases run so far and when each began.
     pub(super) phases: Vec<(StartPhase, Time)>,
@@ -92,6 +102,10 @@ pub(super) struct Replica {
     pub(super) wake_at: Option<Time>,
     pub(super) wake_generation: u32,
     pub(super) idle_since: Time,
+    /// The rank under which it is listed as open to requests.
+    pub(super) open_rank: Option<u128>,
+    /// Whether it is listed as one that a start may get the GPUs of.
+    pub(super) is_evictable: bool,
     /// When it expires and when it is evicted, if it stays idle.
     pub(super) expires_at: Time,
     pub(super) evicted_at: Time,
@@ -117,6 +131,22 @@ impl Replica {
         self.stage = next;
     }
 
+    /// Lower takes a request first: fewest requests, then the order of idle replicas.
+    pub(super) fn rank(&self, order: IdleOrder) -> u128 {
+        (self.outstanding() as u128) << 96 | self.idle_rank(order)
+    }
+
+    /// Its place among idle replicas; lower comes first. 96 bits.
+    pub(super) fn idle_rank(&self, order: IdleOrder) -> u128 {
+        let (idle_since, serial) = (self.idle_since.as_nanos(), self.serial);
+        let (idle, serial) = match order {
+            IdleOrder::MostRecentlyIdle => (!idle_since, !serial),
+            IdleOrder::LeastRecentlyIdle => (idle_since, serial),
+            IdleOrder::Newest => (0, !serial),
+        };
+        u128::from(idle) << 32 | u128::from(serial)
+    }
+
     /// Requests it holds, waiting or running.
     #[inline]
     pub(super) fn outstanding(&self) -> usize {
@@ -128,21 +158,20 @@ impl Replica {
         self.stage == Stage::Ready && self.outstanding() == 0
     }
 
-    /// Books the time between `from` and `to` that a replica's start took, phase by phase; the sum.
-    pub(super) fn book_start(&self, from: Time, to: Time, parts: &mut Parts) -> Duration {
-        let mut sum = Duration::ZERO;
+    /// The time between `from` and `to` that its start took, phase by phase; `None` if it was over by then.
+    pub(super) fn start_between(&self, from: Time, to: Time) -> Option<Box<StartTimes>> {
         if self.ready_at <= from {
-            return sum;
+            return None;
         }
+        let mut times = Box::new(StartTimes::default());
         for (index, &(phase, begun)) in self.phases.iter().enumerate() {
             let over = self
                 .phases
                 .get(index + 1)
                 .map_or(self.ready_at, |&(_, next)| next);
             let span = over.min(to).saturating_since(begun.max(from));
-            parts.start[phase as usize] += span;
-            sum += span;
+            times[phase as usize] += span;
         }
-        sum
+        Some(times)
     }
 }

@@ -3,7 +3,7 @@
 use super::admission::Admitted;
 use super::config::{OverContext, Router};
 use super::event::Event;
-use super::probe::{Origin, Parts, Probe, RequestTrace};
+use super::probe::{Origin, Probe, RequestTrace};
 use super::record::{Place, Record};
 use super::{Fleet, Stage};
 use crate::batching::{self, Executor, Job, Step};
@@ -57,10 +57,7 @@ impl<P: Probe> Fleet<P> {
         let key = self.new_record(Record {
             due: request.due,
             downlink,
-            parts: Parts {
-                network: uplink + downlink,
-                ..Parts::default()
-            },
+            network: uplink + downlink,
             ..Record::fresh(Origin::Benchmark(request.id), deployment, true, now, job)
         });
         let generation = self.record(key).generation;
@@ -282,9 +279,9 @@ impl<P: Probe> Fleet<P> {
         }
     }
 
-    fn has_room(&mut self, replica: u32, request: u32) -> bool {
-        let job = self.record(request).job;
-        self.replica(replica).executor.has_room(&job)
+    fn has_room(&self, replica: u32, request: u32) -> bool {
+        let job = &self.records[request as usize].job;
+        self.replicas[replica as usize].executor.has_room(job)
     }
 
     /// Serves held requests while a replica has room for the first of them.
@@ -306,6 +303,20 @@ impl<P: Probe> Fleet<P> {
         }
     }
 
+    /// Whether requests are held that might be served now that `replica` has changed. The other replicas had no room for the
+    /// first of them before and have none now.
+    fn may_pull(&mut self, deployment: u32, replica: u32) -> bool {
+        let own = &self.deployments[deployment as usize];
+        let Some(request) = own.held.head() else {
+            return false;
+        };
+        if own.config.router == Router::SharedQueue && !self.has_room(replica, request) {
+            return false;
+        }
+        self.relist(replica);
+        true
+    }
+
     /// Moves a replica's own queue into its executor while there is room.
     pub(super) fn feed(&mut self, replica: u32) {
         while let Some(&request) = self.replica(replica).queue.front() {
@@ -324,14 +335,17 @@ impl<P: Probe> Fleet<P> {
         self.replica(replica).outstays = false;
         let record = &self.records[request as usize];
         let server = &self.replicas[replica as usize];
-        let mut parts = record.parts;
-        let waited_for = server.book_start(record.arrived, now, &mut parts);
-        parts.queue += now.since(record.arrived).saturating_sub(waited_for);
+        let start = server.start_between(record.arrived, now);
+        let waited_for = start
+            .as_deref()
+            .map_or(Duration::ZERO, |times| times.iter().copied().sum());
+        let queue = now.since(record.arrived).saturating_sub(waited_for);
         let cold = server.ready_at > record.arrived || server.serial >= record.unborn;
         let deployment = record.deployment;
         let served_by = Some((server.serial, server.placement));
         let record = self.record(request);
-        (record.parts, record.cold, record.served_by) = (parts, cold, served_by);
+        (record.start, record.cold, record.served_by) = (start, cold, served_by);
+        record.queue += queue;
         (record.admitted, record.place) = (now, Place::Running(replica));
         let mut job = record.job;
         if cold {
@@ -339,6 +353,7 @@ impl<P: Probe> Fleet<P> {
         }
         let mut steps = std::mem::take(&mut self.steps);
         self.replica(replica).executor.push(now, job, &mut steps);
+        self.relist(replica);
         self.follow(replica, steps);
     }
 
@@ -361,36 +376,49 @@ impl<P: Probe> Fleet<P> {
         let mut steps = std::mem::take(&mut self.steps);
         self.replica(replica).executor.run(now, &mut steps);
         let deployment = self.replica(replica).deployment;
-        self.follow(replica, steps);
-        self.freed(replica);
-        self.settle(deployment);
+        let has_ended = self.follow(replica, steps);
+        // In the midst of its work a replica has no more room than before.
+        let wake_at = self.replica(replica).wake_at;
+        if has_ended || wake_at.is_none_or(|at| at == now) {
+            self.freed(replica);
+            self.settle(deployment);
+        }
     }
 
-    /// Writes down what an executor did, and schedules its next event.
-    fn follow(&mut self, replica: u32, mut steps: Vec<Step>) {
-        for step in steps.drain(..) {
+    /// Writes down what an executor did, and schedules its next event. Whether a request ended.
+    fn follow(&mut self, replica: u32, mut steps: Vec<Step>) -> bool {
+        let mut has_ended = false;
+        for &step in &steps {
             match step {
                 Step::Joined { key, at } => {
                     let record = self.record(key);
                     if record.joined.is_none() {
                         record.joined = Some(at);
-                        record.parts.queue += at.since(record.admitted);
+                        record.queue += at.since(record.admitted);
                     }
                 }
                 Step::FirstToken { key, at, prefill } => {
                     let record = self.record(key);
                     record.first_token = Some(at);
                     let since_joined = at.since(record.joined.unwrap_or(record.admitted));
-                    record.parts.prefill = prefill.min(since_joined);
-                    record.parts.first_step = since_joined - record.parts.prefill;
+                    record.prefill = prefill.min(since_joined);
+                    record.first_step = since_joined - record.prefill;
                 }
-                Step::Finished { key, at } => self.finish(key, at),
-                Step::Dropped { key, .. } => self.refuse(key, Refusal::CannotFit),
+                Step::Finished { key, at } => {
+                    has_ended = true;
+                    self.finish(key, at);
+                }
+                Step::Dropped { key, .. } => {
+                    has_ended = true;
+                    self.refuse(key, Refusal::CannotFit);
+                }
                 Step::Preempted { .. } => {}
             }
         }
+        steps.clear();
         self.steps = steps;
         self.rearm(replica);
+        has_ended
     }
 
     /// Keeps exactly one live event for a replica's executor.
@@ -433,10 +461,14 @@ impl<P: Probe> Fleet<P> {
         match stage {
             Stage::Ready => {
                 self.feed(replica);
-                self.pull(deployment);
+                if self.may_pull(deployment, replica) {
+                    self.pull(deployment);
+                }
                 if self.replica(replica).is_idle() {
                     self.became_idle(replica);
                     self.evict_for_waiting();
+                } else {
+                    self.relist(replica);
                 }
             }
             Stage::Draining if is_done => self.stop(replica),
@@ -503,7 +535,7 @@ impl<P: Probe> Fleet<P> {
         };
         let record = self.record(request);
         record.place = Place::Ended;
-        record.observation = Some(record.observe(id, trace));
+        record.observation = Some(Box::new(record.observe(id, trace)));
         self.schedule(trace.end, Event::Observed { request });
     }
 
@@ -511,7 +543,7 @@ impl<P: Probe> Fleet<P> {
     pub(super) fn observed(&mut self, request: u32) {
         let observation = self.record(request).observation.take();
         self.outbox
-            .push_back(observation.expect("an ended request has an observation"));
+            .push_back(*observation.expect("an ended request has an observation"));
         self.free_record(request);
     }
 
@@ -660,10 +692,14 @@ enum Refusal {
 
 /// A drawn length as a whole number of tokens, at least one.
 fn tokens(drawn: f64) -> u32 {
-    drawn.round().clamp(1.0, f64::from(u32::MAX)) as u32
+    // What `round` gives, without a call: truncation and the difference are exact, and conversions saturate.
+    let whole = drawn as u32;
+    whole
+        .saturating_add(u32::from(drawn - f64::from(whole) >= 0.5))
+        .max(1)
 }
 
 /// Tokens of a prompt that the prefix cache holds.
 fn cached(prompt_tokens: u32, share: f64) -> u32 {
-    ((f64::from(prompt_tokens) * share).floor() as u32).min(prompt_tokens)
+    ((f64::from(prompt_tokens) * share) as u32).min(prompt_tokens)
 }

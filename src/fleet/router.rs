@@ -1,8 +1,7 @@
 //! Which replica takes a request.
 
-use super::config::{IdleOrder, Router};
+use super::config::Router;
 use super::probe::Probe;
-use super::replica::Replica;
 use super::{Fleet, Stage};
 use rand::RngExt;
 
@@ -13,60 +12,35 @@ impl<P: Probe> Fleet<P> {
         if own.ready == 0 {
             return None;
         }
-        let job = self.records[request as usize].job;
-        // A scan for each request: one number to compare is several times as quick as a tuple.
-        let mut best: Option<(u128, u32)> = None;
-        for &replica in &own.replicas {
-            let server = &self.replicas[replica as usize];
-            if server.stage == Stage::Ready && server.executor.has_room(&job) {
-                let rank = rank(server, own.config.idle_order);
-                if best.is_none_or(|(least, _)| rank < least) {
-                    best = Some((rank, replica));
-                }
-            }
-        }
-        best.map(|(_, replica)| replica)
+        let job = &self.records[request as usize].job;
+        let mut open = own.open.iter();
+        open.find(|&replica| self.replicas[replica as usize].executor.has_room(job))
     }
 
     /// The ready replica whose own queue takes the next request. There is one.
     pub(super) fn choose_queue(&mut self, deployment: u32) -> u32 {
         let own = &mut self.deployments[deployment as usize];
         let replicas = &self.replicas;
-        let ready: Vec<u32> = own
-            .replicas
-            .iter()
-            .copied()
-            .filter(|&replica| replicas[replica as usize].stage == Stage::Ready)
-            .collect();
+        let count = own.ready as usize;
+        let all = own.replicas.iter().copied();
+        let mut ready = all.filter(|&replica| replicas[replica as usize].stage == Stage::Ready);
         let load = |&replica: &u32| {
             let server = &replicas[replica as usize];
             (server.outstanding(), server.serial)
         };
-        match own.config.router {
+        let chosen = match own.config.router {
             Router::RoundRobin => {
                 own.next_in_turn += 1;
-                ready[(own.next_in_turn - 1) % ready.len()]
+                ready.nth((own.next_in_turn - 1) % count)
             }
-            Router::Random => ready[own.draws.router.random_range(0..ready.len())],
+            Router::Random => ready.nth(own.draws.router.random_range(0..count)),
             Router::TwoChoices => {
-                let two = [(); 2].map(|()| ready[own.draws.router.random_range(0..ready.len())]);
-                two.into_iter().min_by_key(load).expect("two choices")
+                let two = [(); 2].map(|()| own.draws.router.random_range(0..count));
+                let two = two.into_iter().filter_map(|turn| ready.clone().nth(turn));
+                two.min_by_key(load)
             }
-            Router::LeastOutstanding | Router::SharedQueue => ready
-                .into_iter()
-                .min_by_key(load)
-                .expect("a replica is ready"),
-        }
+            Router::LeastOutstanding | Router::SharedQueue => ready.min_by_key(load),
+        };
+        chosen.expect("a replica is ready")
     }
-}
-
-/// Lower takes a request first: fewest requests, then the order of idle replicas, then the serial number.
-fn rank(server: &Replica, order: IdleOrder) -> u128 {
-    let (idle_since, serial) = (server.idle_since.as_nanos(), server.serial);
-    let (idle, serial) = match order {
-        IdleOrder::MostRecentlyIdle => (!idle_since, !serial),
-        IdleOrder::LeastRecentlyIdle => (idle_since, serial),
-        IdleOrder::Newest => (0, !serial),
-    };
-    (server.outstanding() as u128) << 96 | u128::from(idle) << 32 | u128::from(serial)
 }

@@ -56,6 +56,10 @@ impl<P: Probe> Fleet<P> {
             placement: 0,
             rung: 0,
             holds_gpus: false,
+            gpus: 0,
+            usd_per_gpu_hour: 0.0,
+            evicting_pool: None,
+            most_requests: 0,
             next_phase: 0,
             phases: Vec::new(),
             ready_at: Time::MAX,
@@ -64,6 +68,8 @@ impl<P: Probe> Fleet<P> {
             wake_at: None,
             wake_generation: 0,
             idle_since: now,
+            open_rank: None,
+            is_evictable: false,
             expires_at: Time::MAX,
             evicted_at: Time::MAX,
             outstays: false,
@@ -108,11 +114,14 @@ impl<P: Probe> Fleet<P> {
             .iter()
             .position(|place| place.pool.is_none_or(|pool| pools[pool].take(place.gpus)));
         let Some(placement) = found else { return false };
-        let batching = placements[placement].batching.clone();
-        let now = self.now();
-        let server = self.replica(replica);
+        let place = &placements[placement];
+        let now = self.calendar.now();
+        let server = &mut self.replicas[replica as usize];
         server.placement = placement as u8;
-        server.executor = Executor::new(&batching);
+        server.executor = Executor::new(&place.batching);
+        (server.gpus, server.usd_per_gpu_hour) = (place.gpus, place.usd_per_gpu_hour);
+        server.evicting_pool = place.pool.filter(|&pool| pools[pool].evict_idle);
+        server.most_requests = place.batching.most_requests().unwrap_or(u32::MAX);
         server.holds_gpus = true;
         server.accounted = now;
         true

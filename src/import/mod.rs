@@ -20,6 +20,7 @@ mod inference_perf;
 mod llmperf;
 mod llmprobe;
 mod node;
+mod own;
 mod problem;
 mod rows;
 mod simulation;
@@ -221,9 +222,23 @@ fn understand(bytes: Vec<u8>, options: &Options) -> Result<Read, Problems> {
     if !is_json {
         return of_table(&text, options);
     }
+    let is_own = text
+        .as_str()
+        .lines()
+        .next()
+        .is_some_and(|first| first.contains(own::SCHEMA));
+    let (text, is_torn) = if is_own {
+        text.without_torn_line()
+    } else {
+        (text, false)
+    };
     let text = text.into_json();
     let values = values(&text).map_err(|problem| vec![problem])?;
     let mut read = of_json(&values, options)?;
+    if is_torn {
+        let note = "the last line is not whole: the program was killed while it wrote it";
+        read.notes.push(note.to_owned());
+    }
     if let Some((line, word, count)) = text.non_finite() {
         let more = match count {
             1 => String::new(),
@@ -280,6 +295,7 @@ fn of_json(values: &[Node<'_>], options: &Options) -> Result<Read, Problems> {
 
 fn of_object(first: &Object<'_>, values: &[Node<'_>], options: &Options) -> Result<Read, Problems> {
     match first {
+        header if own::is_header(header) => own::read(header, values, options),
         run if vllm::is_one(run) => vllm::read(values, options),
         record if aiperf::is_record(record) => aiperf::read_records(values, options),
         run if aiperf::is_aggregate(run) => aiperf::read_aggregate(run),

@@ -162,6 +162,12 @@ impl<'a> Node<'a> {
             .ok_or_else(|| self.unexpected("a whole number"))
     }
 
+    /// Whether it is true.
+    pub(super) fn flag(&self) -> Result<bool, Problem> {
+        let flag = self.raw.parse().ok();
+        flag.ok_or_else(|| self.unexpected("true or false"))
+    }
+
     /// The number of `unit`s as nanoseconds, exactly.
     pub(super) fn nanos(&self, unit: Unit) -> Result<i128, Problem> {
         let found = nanos(self.raw, unit);
@@ -221,6 +227,11 @@ impl<'a> Object<'a> {
     /// The whole number in a field, if it is there.
     pub(super) fn count(&self, key: &str) -> Result<Option<u64>, Problem> {
         self.get(key).map(|node| node.count()).transpose()
+    }
+
+    /// Whether a field says true, if it is there.
+    pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, Problem> {
+        self.get(key).map(|node| node.flag()).transpose()
     }
 
     /// The span in a field, if it is there.

@@ -70,6 +70,19 @@ impl Text {
         Some((self.line(*at), word, self.non_finite.len()))
     }
 
+    /// Leaves out a last line that is neither ended nor whole JSON, and says whether there was one.
+    pub(super) fn without_torn_line(mut self) -> (Self, bool) {
+        let end = self.content.rfind('\n').map_or(0, |at| at + 1);
+        let last = &self.content[end..];
+        let is_torn = end > 0
+            && !last.trim().is_empty()
+            && serde_json::from_str::<serde::de::IgnoredAny>(last).is_err();
+        if is_torn {
+            self.content.truncate(end);
+        }
+        (self, is_torn)
+    }
+
     /// Makes JSON of it: words outside strings that stand for no finite number become strings of the same length.
     pub(super) fn into_json(mut self) -> Self {
         let places = non_finite_places(&self.content);

@@ -741,3 +741,126 @@ fn c056_nan_and_infinity_in_json() {
         "{error}"
     );
 }
+
+/// An observation file: header, and lines of requests with these outcomes and first tokens \[s after the writing\].
+fn observations(lines: &[(&str, Option<f64>)]) -> String {
+    let header = r#"{"schema":"thermocline-observations","version":1,"tool":"thermocline 0.1.0","started_at":"2026-12-01T23:30:00Z",
+        "protocol":{},"targets":[],"client_error":{"bias_s":0.0001,"std_s":0.00002}}"#;
+    let header = header.replace('\n', " ");
+    let line = |(index, (outcome, first)): (usize, &(&str, Option<f64>))| {
+        let written = 10.0 * index as f64 + 0.5;
+        let number =
+            |value: Option<f64>| value.map_or("null".to_owned(), |value| format!("{value:.9}"));
+        let first_token = number(first.map(|first| written + first));
+        let ttft = number(*first);
+        let (discarded, status) = (
+            index == 0,
+            if *outcome == "http-error" {
+                "503"
+            } else {
+                "null"
+            },
+        );
+        format!(
+            r#"{{"target":"acme","model":"m","session":"once","index":{},"discarded":{discarded},"outcome":"{outcome}","status":{status},"due_s":{:.9},"started_s":{:.9},"connect_s":{:.9},"written_s":{written:.9},"first_token_s":{first_token},"end_s":{:.9},"ttft_s":{ttft},"output_tokens":5,"reused":false,"cold":null}}"#,
+            index + 1,
+            written - 0.4,
+            written - 0.4,
+            written - 0.1,
+            written + 30.0,
+        )
+    };
+    let lines: Vec<String> = lines.iter().enumerate().map(line).collect();
+    format!("{header}\n{}\n", lines.join("\n"))
+}
+
+#[test]
+fn our_own_observations_are_read_with_every_outcome() {
+    let lines = [
+        ("ok", Some(9.0)),
+        ("ok", Some(0.2)),
+        ("timed-out", None),
+        ("http-error", None),
+        ("client-fault", None),
+        ("stream-error", Some(0.3)),
+        ("empty", None),
+        ("ok", Some(0.25)),
+    ];
+    let text = observations(&lines);
+    let found = imported(&text, &Options::default());
+    assert_eq!(
+        (found.tool.name(), found.version.as_deref()),
+        ("thermocline measure", Some("0.1.0"))
+    );
+    assert_eq!(
+        (found.discarded, found.series[0].target.as_str()),
+        (1, "acme")
+    );
+    let outcomes: Vec<Outcome> = rows(&found).iter().map(|row| row.seen.outcome()).collect();
+    let expected = [
+        Outcome::Succeeded,
+        Outcome::TimedOut,
+        Outcome::Rejected { status: 503 },
+        Outcome::ClientFault,
+        Outcome::Failed,
+        Outcome::Failed,
+        Outcome::Succeeded,
+    ];
+    assert_eq!(outcomes, expected);
+    assert_eq!(good_ms(&found).expect("two").values(), [200.0, 250.0]);
+    assert!(rows(&found).iter().all(|row| row.hour == Some(23)));
+    assert!(
+        rows(&found)[0]
+            .signs
+            .connect
+            .is_some_and(|span| span == Duration::from_nanos(300_000_000))
+    );
+    // Killed while it wrote a line: nothing else is lost.
+    let torn = format!("{text}{{\"target\":\"acme\",\"mod");
+    let found = imported(&torn, &Options::default());
+    assert_eq!(rows(&found).len(), 7);
+    assert!(
+        found.notes.iter().any(|note| note.contains("not whole")),
+        "{:?}",
+        found.notes
+    );
+    for (from, to, part) in [
+        (
+            "\"outcome\":\"empty\"",
+            "\"outcome\":\"fine\"",
+            "line 8: field `outcome`: found `fine`",
+        ),
+        (
+            "\"version\":1",
+            "\"version\":2",
+            "line 1: field `version`: found 2",
+        ),
+        (
+            "\"end_s\":50.5",
+            "\"end_s\":\"soon\",\"x\":50.5",
+            "field `end_s`: found \"soon\"",
+        ),
+    ] {
+        assert!(text.contains(from), "{from}");
+        let error = refused(&text.replacen(from, to, 1), &Options::default()).to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+/// A stated whole that is not the sum of its parts is told, and the parts are believed.
+#[test]
+fn c019_parts_that_do_not_add_up_are_told() {
+    let text = observations(&[("ok", Some(9.0)), ("ok", Some(0.2)), ("ok", Some(0.25))]);
+    let note = |found: &Imported| {
+        let told =
+            "in 1 rows `ttft_s` is not `first_token_s` less `written_s`: the instants are believed";
+        found.notes.iter().any(|note| note == told)
+    };
+    assert!(!note(&imported(&text, &Options::default())));
+    let found = imported(
+        &text.replace("\"ttft_s\":0.250000000", "\"ttft_s\":0.350000000"),
+        &Options::default(),
+    );
+    assert!(note(&found), "{:?}", found.notes);
+    assert_eq!(good_ms(&found).expect("two").values(), [200.0, 250.0]);
+}

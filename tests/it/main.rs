@@ -8,6 +8,7 @@ mod cli;
 mod determinism;
 mod http;
 mod import;
+mod measure;
 mod oci;
 mod peers;
 mod physics;

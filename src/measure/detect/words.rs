@@ -105,7 +105,7 @@ impl fmt::Display for Detection {
                 });
                 write!(
                     f,
-                    "{requests} answers (up to {max_s:.1} s) came within a minute of a fault of the client's own network{without}"
+                    "within a minute of a fault of the client's own network: {requests} answered, in up to {max_s:.1} s{without}"
                 )
             }
         }

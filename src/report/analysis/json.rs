@@ -180,8 +180,8 @@ fn needed(findings: &Findings<'_>) -> Vec<NeededRow> {
 
 fn pairs(findings: &Findings<'_>) -> Vec<PairRow> {
     let row = |pair: &super::Pair| PairRow {
-        first: findings.label(pair.first),
-        second: findings.label(pair.second),
+        first: findings.found[pair.first].name.label(),
+        second: findings.found[pair.second].name.label(),
         first_median_shorter_probability: pair.comparison.median,
         first_p95_shorter_probability: pair.comparison.p95,
         first_request_quicker_probability: pair.comparison.request,

@@ -140,9 +140,23 @@ impl<'a> Findings<'a> {
         shares
     }
 
-    /// A series' name in one line.
-    fn label(&self, index: usize) -> String {
-        self.found[index].name.label()
+    /// A series' name in one line, without what all series share.
+    fn label(&self, found: &Found) -> String {
+        let target = &self.found[0].name.target;
+        let is_shared = self.found.iter().all(|one| one.name.target == *target);
+        if is_shared && !found.name.model.is_empty() && self.found.len() > 1 {
+            let short = Name {
+                target: String::new(),
+                ..found.name.clone()
+            };
+            return short.label();
+        }
+        found.name.label()
+    }
+
+    /// The same by the series' index.
+    fn label_of(&self, index: usize) -> String {
+        self.label(&self.found[index])
     }
 }
 

@@ -70,12 +70,9 @@ fn heading(file: &Imported, width: usize, out: &mut dyn Write) -> io::Result<()>
         let dropped = counted(file.discarded as u64, "request");
         about.push(format!("{dropped} of the warm-up dropped"));
     }
-    paragraph(
-        &format!("{BOLD}{}{BOLD:#}   {}", file.file, about.join(" · ")),
-        width,
-        out,
-    )?;
-    let mut facts = vec![format!("TTFT from {}", file.tool.definition())];
+    writeln!(out, "{BOLD}{}{BOLD:#}", file.file)?;
+    let mut facts = vec![about.join(" · ")];
+    facts.push(format!("TTFT from {}", file.tool.definition()));
     facts.extend(file.missing.iter().map(Missing::to_string));
     facts.extend(file.notes.iter().cloned());
     for fact in facts {
@@ -165,7 +162,7 @@ fn requests(findings: &Findings<'_>, width: usize, out: &mut dyn Write) -> io::R
                 strip::legend(cold, has_lost)
             )?;
         }
-        writeln!(out, "{BOLD}{}{BOLD:#}", found.name.label())?;
+        writeln!(out, "{BOLD}{}{BOLD:#}", findings.label(found))?;
         if index < STRIPS {
             picture(found, width, out)?;
         }
@@ -233,7 +230,8 @@ fn split(split: &Split) -> String {
     };
     match split {
         Split::One { .. } => {
-            "one kind of requests: nothing points to a second, slow one".to_owned()
+            "one kind of requests: its own spread, or a long tail, explains the slow ones"
+                .to_owned()
         }
         Split::TooFew => "too few answers to tell quick from slow ones".to_owned(),
         Split::Two { second, kinds } => format!(
@@ -296,7 +294,7 @@ fn hours(findings: &Findings<'_>, width: usize, out: &mut dyn Write) -> io::Resu
             out,
             "\n{BOLD}By hour of the day ({}): {}{BOLD:#}",
             findings.settings.zone,
-            found.name.label()
+            findings.label(found)
         )?;
         let span = |value: Option<f64>| text_or(value, number::bare_seconds);
         let columns = vec![
@@ -334,8 +332,8 @@ fn pairs(findings: &Findings<'_>, width: usize, out: &mut dyn Write) -> io::Resu
     let all = |show: &dyn Fn(&super::Pair) -> String| findings.pairs.iter().map(show).collect();
     let share = |share: f64| format!("{:.0}", 100.0 * share);
     let columns = vec![
-        Column::text("first", all(&|pair| findings.label(pair.first))),
-        Column::text("second", all(&|pair| findings.label(pair.second))),
+        Column::text("first", all(&|pair| findings.label_of(pair.first))),
+        Column::text("second", all(&|pair| findings.label_of(pair.second))),
         Column::numbers("median\n%", all(&|pair| share(pair.comparison.median))),
         Column::numbers("p95\n%", all(&|pair| share(pair.comparison.p95))),
         Column::numbers("a request\n%", all(&|pair| share(pair.comparison.request))),
@@ -375,7 +373,7 @@ fn warnings(findings: &Findings<'_>, width: usize, out: &mut dyn Write) -> io::R
     let all = findings.found.iter().map(|found| {
         let warnings = found.analysis.summary.warnings.iter();
         let warnings = warnings.map(ToString::to_string).collect();
-        (found.name.label(), warnings)
+        (findings.label(found), warnings)
     });
     beware(&all.collect::<Vec<_>>(), width, out)
 }
