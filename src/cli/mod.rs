@@ -5,6 +5,7 @@ mod builtin;
 mod catalog;
 mod check;
 mod failure;
+mod measure;
 mod options;
 mod scenarios;
 mod selftest;
@@ -39,6 +40,7 @@ struct Cli {
 enum Command {
     Simulate(simulate::Simulate),
     Serve(serve::Serve),
+    Measure(Box<measure::Measure>),
     Analyze(analyze::Analyze),
     Check(check::Check),
     Catalog(catalog::CatalogCommand),
@@ -58,6 +60,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let done = match cli.command {
         Command::Simulate(simulate) => simulate.run(&command(&arguments), &terminal),
         Command::Serve(serve) => serve.run(&terminal),
+        Command::Measure(measure) => measure.run(&terminal),
         Command::Analyze(analyze) => analyze.run(&terminal),
         Command::Check(check) => check.run(&terminal),
         Command::Catalog(catalog) => catalog.run(&terminal),

@@ -10,6 +10,7 @@ mod figures;
 mod grid;
 mod json;
 mod markdown;
+pub mod measured;
 pub mod number;
 mod published;
 pub mod selftest;
@@ -18,6 +19,7 @@ mod strip;
 mod text;
 mod text_published;
 mod text_spread;
+pub mod words;
 
 use std::io::{self, Write};
 

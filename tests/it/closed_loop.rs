@@ -6,6 +6,7 @@
 //! as `selftest` does, and added.
 
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 
 use thermocline::experiment::{Keep, Plan, Run, run};
 use thermocline::http::{self, ApiKind, Clock, Endpoint};
@@ -130,9 +131,13 @@ fn measured(plan: &Plan, served: &Served) -> Vec<Vec<f64>> {
         endpoint: EndpointId(index),
         protocol: protocol.clone(),
         start: target.now(),
+        moves: vec![0; protocol.total() as usize],
+        done: Vec::new(),
     };
     let lanes: Vec<Lane> = (0..served.doors.len() as u32).map(lane).collect();
-    let seen = drive(&lanes, &mut target, Time::MAX, &mut |_| ());
+    let seen = drive(&lanes, &mut target, Time::MAX, &mut |_| {
+        ControlFlow::Continue(())
+    });
     let ttfts = |seen: &Seen| {
         let counted = seen.counted.iter();
         let ttft = |one: &Observation| one.ttft().expect("a token").as_secs() * SPEED;

@@ -10,6 +10,7 @@ mod determinism;
 mod endpoint;
 mod http;
 mod import;
+mod measure;
 mod oci;
 mod peers;
 mod physics;
