@@ -28,6 +28,9 @@
 //! simulator has ([`fleet::probe`]). The benchmark's own requests cross the [`target::Target`] seam; all other users' demand
 //! lives inside the fleet.
 //!
+//! A real benchmark takes the same loop: [`targets`] says whom to ask, [`http`] is the target, and [`journal`] keeps each answer
+//! before the next request is sent.
+//!
 //! # Invariants
 //!
 //! 1. The core (values, mathematics, demand, fleet, measurement) does no I/O, reads no clock, prints nothing, starts no threads
@@ -99,7 +102,9 @@ pub mod measure;
 // Boundaries.
 pub mod cli;
 pub mod import;
+pub mod journal;
 pub mod record;
 pub mod report;
 pub mod scenario;
+pub mod targets;
 pub mod validation;

@@ -16,6 +16,14 @@ const NO: u8 = 1;
 /// The exit code of "could not".
 const COULD_NOT: u8 = 2;
 
+/// The exit code of a run that the user broke off, as shells give it to Ctrl-C.
+pub(super) const INTERRUPTED: u8 = 130;
+
+/// The user broke off; what was done by then is reported.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub(super) struct Interrupted(pub(super) String);
+
 /// The command has done its work and has shown that the answer is no.
 #[derive(Clone, Copy, Debug, Error)]
 #[error("the answer is no")]
@@ -40,6 +48,10 @@ pub(super) fn report(error: &anyhow::Error, terminal: &Terminal) -> ExitCode {
     };
     if error.chain().any(pipe) {
         return ExitCode::SUCCESS;
+    }
+    if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
+        terminal.note(&interrupted.to_string());
+        return ExitCode::from(INTERRUPTED);
     }
     if error.is::<No>() {
         return ExitCode::from(NO);

@@ -5,6 +5,7 @@ mod builtin;
 mod catalog;
 mod check;
 mod failure;
+mod measure;
 mod options;
 mod scenarios;
 mod selftest;
@@ -38,6 +39,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Simulate(simulate::Simulate),
+    Measure(Box<measure::Measure>),
     Analyze(analyze::Analyze),
     Check(check::Check),
     Catalog(catalog::CatalogCommand),
@@ -57,6 +59,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let terminal = Terminal::new(&cli.global);
     let done = match cli.command {
         Command::Simulate(simulate) => simulate.run(&command(&arguments), &terminal),
+        Command::Measure(measure) => measure.run(&terminal),
         Command::Analyze(analyze) => analyze.run(&terminal),
         Command::Check(check) => check.run(&terminal),
         Command::Catalog(catalog) => catalog.run(&terminal),

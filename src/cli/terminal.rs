@@ -74,6 +74,15 @@ impl Terminal {
         }
     }
 
+    /// A text for the state of work that goes on.
+    pub(super) fn live(&self) -> Live {
+        let bar = self.shows_progress.then(ProgressBar::no_length);
+        if let (Some(bar), Ok(style)) = (&bar, ProgressStyle::with_template("{msg}")) {
+            bar.set_style(style);
+        }
+        Live(bar)
+    }
+
     /// Does work of `steps` steps and shows how far it is when it takes longer than a second.
     pub(super) fn progress<T>(&self, steps: u64, work: impl FnOnce(&(dyn Fn() + Sync)) -> T) -> T {
         if !self.shows_progress {
@@ -98,6 +107,33 @@ impl Terminal {
             bar.finish_and_clear();
             done
         })
+    }
+}
+
+/// A text that is drawn again and again below everything else, until it is dropped; nothing where there is no terminal.
+#[derive(Debug)]
+pub(super) struct Live(Option<ProgressBar>);
+
+impl Live {
+    /// Whether anybody sees it.
+    pub(super) fn is_shown(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Draws the text in place of the one before.
+    pub(super) fn show(&self, text: String) {
+        if let Some(bar) = &self.0 {
+            bar.set_message(text);
+            bar.tick();
+        }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
     }
 }
 

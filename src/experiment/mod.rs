@@ -12,7 +12,7 @@ use crate::catalog::performance::Performance;
 use crate::catalog::start::ColdStart;
 use crate::fleet::config::{FleetConfig, Warmth};
 use crate::fleet::{Fleet, Ledger, RequestTrace};
-use crate::measure::drive::{Lane, drive};
+use crate::measure::drive::{Lane, drive, place_of};
 use crate::measure::protocol::Protocol;
 use crate::observation::Observation;
 use crate::request::{EndpointId, RequestId};
@@ -20,6 +20,7 @@ use crate::stats::{Histogram, PercentileMethod};
 use crate::streams::Streams;
 use crate::target::Target;
 use crate::time::{Duration, Time};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use watch::Watch;
 
@@ -174,16 +175,25 @@ pub fn run(plan: &Plan, run: Run, keep: Keep) -> RunResult {
     let lanes: Vec<Lane> = provider
         .benchmarked
         .iter()
-        .map(|&deployment| Lane {
-            endpoint: EndpointId(deployment),
-            protocol: Protocol {
+        .map(|&deployment| {
+            let protocol = Protocol {
                 requests: plan.sessions[run.session].requests,
                 ..plan.benchmark.clone()
-            },
-            start: opened,
+            };
+            let model = &provider.fleet.deployments[deployment as usize].name;
+            let jitter = streams.stream(&format!("{}/{model}/jitter", provider.name));
+            Lane {
+                endpoint: EndpointId(deployment),
+                moves: protocol.moves(jitter),
+                protocol,
+                start: opened,
+                done: Vec::new(),
+            }
         })
         .collect();
-    let seen = drive(&lanes, &mut fleet, opened + PATIENCE, &mut |_| ());
+    let seen = drive(&lanes, &mut fleet, opened + PATIENCE, &mut |_| {
+        ControlFlow::Continue(())
+    });
     let closed = opened + plan.horizon;
     while fleet.now() < closed {
         fleet.advance(closed);
@@ -237,7 +247,7 @@ impl Measured {
 
     /// The name of a request, counted from one.
     pub fn number(id: RequestId) -> u64 {
-        (id.0 & u64::from(u32::MAX)) + 1
+        u64::from(place_of(id).1) + 1
     }
 }
 

@@ -10,6 +10,7 @@ mod figures;
 mod grid;
 mod json;
 mod markdown;
+pub mod measured;
 pub mod number;
 mod published;
 pub mod selftest;
@@ -19,6 +20,7 @@ mod text;
 mod text_published;
 mod text_spread;
 pub mod theory;
+pub mod words;
 
 use std::io::{self, Write};
 

@@ -112,7 +112,7 @@ pub fn count(count: u64) -> String {
 }
 
 /// `count` with its noun: `1 request`, `3 requests`.
-pub(super) fn counted(count: u64, noun: &str) -> String {
+pub fn counted(count: u64, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", self::count(count))
 }

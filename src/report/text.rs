@@ -8,9 +8,8 @@ use super::account::{self, Account};
 use super::figures::{self, Line, has_failures};
 use super::grid::{self, Column};
 use super::number::{self, NONE};
-use super::{Report, sentence, strip};
+use super::{Report, sentence, strip, words};
 use crate::experiment::Plan;
-use crate::measure::protocol::GapPlan;
 
 pub(super) const BOLD: Style = Style::new().bold();
 pub(super) const DIM: Style = Style::new().dimmed();
@@ -70,21 +69,11 @@ fn heading(report: &Report<'_>, width: usize, out: &mut dyn Write) -> io::Result
 
 /// What the benchmark sends, in words.
 fn sent(plan: &Plan) -> String {
-    let span = |span: crate::time::Duration| number::span(span.as_secs());
     let benchmark = &plan.benchmark;
     if benchmark.requests == 0 {
         return "no benchmark".to_owned();
     }
-    let spread = match &benchmark.gaps {
-        GapPlan::Fixed(gap) => format!("{} apart", span(*gap)),
-        GapPlan::Even { over } => format!("evenly over {}", span(*over)),
-        GapPlan::Bursts { size, every, .. } => format!("{size} at a time every {}", span(*every)),
-        GapPlan::Ladder(gaps) => {
-            let gaps: Vec<String> = gaps.iter().map(|gap| span(*gap)).collect();
-            format!("{} apart", gaps.join(", "))
-        }
-        GapPlan::At(_) => "at stated times".to_owned(),
-    };
+    let spread = words::spread(&benchmark.gaps);
     let mut counts: Vec<u32> = plan
         .sessions
         .iter()
@@ -98,11 +87,7 @@ fn sent(plan: &Plan) -> String {
             format!("{} requests", several.join(" or "))
         }
     };
-    let discarded = match benchmark.discard {
-        0 => String::new(),
-        discard => format!(" after {discard} thrown away"),
-    };
-    format!("{requests} {spread}{discarded}")
+    format!("{requests} {spread}{}", words::discarded(benchmark.discard))
 }
 
 /// Text in lines of at most `width` characters, broken at spaces.

@@ -84,6 +84,15 @@ impl Table {
     }
 }
 
+/// How a command line's option writes its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notation {
+    /// As the text itself.
+    Text,
+    /// As in the file, but that text needs no quotes.
+    Toml,
+}
+
 /// A scenario file with the `--set` arguments applied.
 #[derive(Clone, Debug)]
 pub struct Document {
@@ -143,6 +152,37 @@ impl Document {
         if let Err(problem) = self.try_set(argument, source) {
             self.problems.push(problem);
         }
+    }
+
+    /// Puts a value at a path, where a command line's `option` gives it; problems point to the option.
+    pub fn give(&mut self, option: &str, path: &[&str], text: &str, notation: Notation) {
+        if text.len() > MAX_BYTES {
+            self.problems.push(too_long(text));
+            return;
+        }
+        let source = self.sources.add(option, text);
+        let place = |range: Range<usize>| Span {
+            source,
+            start: range.start,
+            end: range.end,
+        };
+        let value = match notation {
+            Notation::Text => Ok(Node {
+                value: Value::String(text.to_owned()),
+                span: place(0..text.len()),
+            }),
+            Notation::Toml => parse_value(text, path.len(), &place, &mut self.problems),
+        };
+        let span = place(0..text.len());
+        let name = |name: &&str| Key {
+            name: (*name).to_owned(),
+            span,
+        };
+        let path: Vec<Key> = path.iter().map(name).collect();
+        let given = value
+            .map_err(|error| syntax(&error, source, 0))
+            .and_then(|value| assign(&mut self.root, &path, &value));
+        self.problems.extend(given.err());
     }
 
     fn try_set(&mut self, argument: &str, source: SourceId) -> Result<(), Problem> {

@@ -8,6 +8,7 @@ mod cli;
 mod determinism;
 mod http;
 mod import;
+mod measure;
 mod metamorphic;
 mod oci;
 mod peers;

@@ -83,6 +83,7 @@ const RULES: &[Rule] = &[
             "stats",
         ],
     ),
+    boundary("journal", &["time", "request", "observation", "timeline"]),
     boundary(
         "experiment",
         &[
@@ -114,6 +115,7 @@ const RULES: &[Rule] = &[
             "experiment",
         ],
     ),
+    boundary("targets", &["time", "measure", "http", "scenario"]),
     boundary(
         "import",
         &["time", "request", "observation", "measure", "scenario"],
@@ -137,6 +139,7 @@ const RULES: &[Rule] = &[
             "time",
             "request",
             "observation",
+            "timeline",
             "stats",
             "streams",
             "http",
@@ -172,8 +175,13 @@ const RULES: &[Rule] = &[
             "time",
             "request",
             "observation",
-            "stats",
+            "timeline",
+            "target",
             "http",
+            "journal",
+            "targets",
+            "stats",
+            "streams",
             "catalog",
             "batching",
             "distribution",

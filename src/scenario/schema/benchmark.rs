@@ -13,30 +13,14 @@ pub(super) fn read(
     start: Duration,
     warm_up: Duration,
 ) -> (Protocol, Vec<Session>, Vec<String>) {
-    let requests = count(&mut reader, "requests", "0", "75");
-    let discard = count(&mut reader, "discard", "0", "1");
-    let gaps = gaps(&mut reader);
-    if let GapPlan::At(times) = &gaps
-        && reader.is_sound("requests")
-        && times.len() != (requests + discard) as usize
-        && reader.is_sound("gaps")
-    {
-        let found = format!(
-            "lists {} times for {requests} requests and {discard} discarded",
-            times.len()
-        );
-        reader.problem_at(
-            "gaps",
-            "`at` must list a time for each request",
-            found,
-            "set requests and discard to match",
-        );
-    }
+    let schedule = Schedule::read(&mut reader);
     let tokens = Kind::whole().at_least("1").at_most("10000000");
     let protocol = Protocol {
-        requests,
-        discard,
-        gaps,
+        requests: schedule.requests,
+        discard: schedule.discard,
+        concurrency: schedule.concurrency,
+        gaps: schedule.gaps,
+        jitter: schedule.jitter,
         prompt_tokens: reader.or_default("prompt_tokens", &tokens, "64") as u32,
         output_tokens: reader.or_default("output_tokens", &tokens, "64") as u32,
         timeout: optional_span(&mut reader, "timeout", "5m"),
@@ -46,6 +30,70 @@ pub(super) fn read(
     reader.finish();
     (protocol, sessions, models)
 }
+
+/// How many requests are sent, and when: the keys that a real benchmark shares with a simulated one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    /// Requests that count.
+    pub requests: u32,
+    /// Requests sent before them and thrown away.
+    pub discard: u32,
+    /// Requests under way at once, at most.
+    pub concurrency: u32,
+    /// When they are sent.
+    pub gaps: GapPlan,
+    /// By how much an instant may be moved either way, at random.
+    pub jitter: Duration,
+}
+
+impl Schedule {
+    /// Reads `requests`, `discard`, `gaps`, `concurrency` and `jitter`.
+    pub fn read(reader: &mut Reader<'_>) -> Self {
+        let requests = count(reader, "requests", "0", "75");
+        let discard = count(reader, "discard", "0", "1");
+        let gaps = gaps(reader);
+        let is_listed = matches!(gaps, GapPlan::At(_));
+        if let GapPlan::At(times) = &gaps
+            && reader.is_sound("requests")
+            && times.len() != (requests + discard) as usize
+            && reader.is_sound("gaps")
+        {
+            let found = format!(
+                "lists {} times for {requests} requests and {discard} discarded",
+                times.len()
+            );
+            reader.problem_at(
+                "gaps",
+                "`at` must list a time for each request",
+                found,
+                "set requests and discard to match",
+            );
+        }
+        let one_to_million = Kind::whole().at_least("1").at_most("1000000");
+        let concurrency = reader.optional("concurrency", &one_to_million);
+        let jitter = reader.optional("jitter", &Kind::duration().at_most("364d"));
+        if is_listed && jitter.is_some_and(|jitter| jitter > Duration::ZERO) {
+            reader.problem_at(
+                "jitter",
+                "listed times have no jitter",
+                "is given beside `at`",
+                "leave it out, or list other times",
+            );
+        }
+        Self {
+            requests,
+            discard,
+            // Listed times are kept whatever happens: an open load. All else is one request after the other.
+            concurrency: concurrency
+                .map_or(if is_listed { u32::MAX } else { 1 }, |most| most as u32),
+            gaps,
+            jitter: jitter.unwrap_or_default(),
+        }
+    }
+}
+
+/// A lap of gaps around the usual keep-alives, from 20 s to 15 min.
+const LADDER: &str = "[\"20s\", \"40s\", \"80s\", \"160s\", \"5m\", \"10m\", \"15m\"]";
 
 fn gaps(reader: &mut Reader<'_>) -> GapPlan {
     let forms = [
@@ -68,7 +116,7 @@ fn gaps(reader: &mut Reader<'_>) -> GapPlan {
         },
         "ladder" => {
             let gaps = span().list().must("not be empty", |gaps| !gaps.is_empty());
-            GapPlan::Ladder(inner.required("gaps", &gaps))
+            GapPlan::Ladder(inner.or_default("gaps", &gaps, LADDER))
         }
         "at" => {
             let times = span().list().must("be in order", |times| times.is_sorted());

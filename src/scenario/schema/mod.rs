@@ -14,6 +14,9 @@ mod service;
 mod traffic;
 mod values;
 
+pub use benchmark::Schedule;
+pub use values::optional_span;
+
 use super::{Document, Kind, Reader, Reading, ScenarioError, Understood};
 use crate::experiment::{Plan, Provider, Published};
 use crate::stats::PercentileMethod;

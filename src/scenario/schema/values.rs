@@ -193,7 +193,7 @@ pub(super) fn keep_alive(reader: &mut Reader<'_>, key: &str, default: &str) -> K
 }
 
 /// A span, or `"none"`.
-pub(super) fn optional_span(reader: &mut Reader<'_>, key: &str, default: &str) -> Option<Duration> {
+pub fn optional_span(reader: &mut Reader<'_>, key: &str, default: &str) -> Option<Duration> {
     let forms = [Variant::unit("none"), Variant::shorthand("after", "span")];
     let (form, mut inner) = reader.variant(key, &forms, default);
     let span = (form == "after")

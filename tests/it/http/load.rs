@@ -2,10 +2,11 @@
 //! not the bottleneck, and a warm-up is no burst.
 
 use std::cell::RefCell;
+use std::ops::ControlFlow;
 
 use thermocline::http::scripted::Script;
 use thermocline::http::{Clock, Target};
-use thermocline::measure::drive::{Lane, drive};
+use thermocline::measure::drive::{Lane, Step, drive};
 use thermocline::measure::protocol::{GapPlan, Protocol};
 use thermocline::observation::{Observation, Outcome};
 use thermocline::request::{EndpointId, Request};
@@ -57,19 +58,28 @@ impl thermocline::target::Target for Clockwork {
 }
 
 fn lane(requests: u32, discard: u32, gaps: GapPlan) -> Lane {
+    let is_open = matches!(gaps, GapPlan::At(_));
     let protocol = Protocol {
         requests,
         discard,
+        concurrency: if is_open { u32::MAX } else { 1 },
         gaps,
+        jitter: Duration::ZERO,
         prompt_tokens: 3,
         output_tokens: 8,
         timeout: None,
     };
     Lane {
         endpoint: EndpointId(0),
+        moves: vec![0; protocol.total() as usize],
         protocol,
         start: Time::ZERO,
+        done: Vec::new(),
     }
+}
+
+fn on(_: Step<'_>) -> ControlFlow<()> {
+    ControlFlow::Continue(())
 }
 
 fn every(span: Duration, count: u64) -> GapPlan {
@@ -110,7 +120,7 @@ fn c042_sends_do_not_drift() {
         pending,
         peak: 0,
     };
-    let seen = drive(&plan, &mut exact, Time::MAX, &mut |_| ());
+    let seen = drive(&plan, &mut exact, Time::MAX, &mut on);
     let last = seen[0].counted.last().expect("2000 requests").sent();
     assert_eq!(last, Time::from_secs(9.995));
     // The real client sends by the plan too: what one send is late the next is not.
@@ -126,7 +136,7 @@ fn c042_sends_do_not_drift() {
         &[lane(100, 0, every(millis(5), 100))],
         &mut target,
         Time::from_secs(60.0),
-        &mut |_| (),
+        &mut on,
     );
     assert!(seen[0].counted.iter().all(Observation::succeeded));
     drop(target);
@@ -156,7 +166,7 @@ fn c043_the_client_is_not_the_bottleneck() {
         let seen = RefCell::new(Vec::new());
         let sink = Box::new(|exchange: &Exchange| seen.borrow_mut().push(exchange.clone()));
         let mut target = Target::new(vec![endpoint], clock, sink).expect("a good endpoint");
-        drive(&[plan], &mut target, Time::from_secs(60.0), &mut |_| ());
+        drive(&[plan], &mut target, Time::from_secs(60.0), &mut on);
         drop(target);
         let seen = seen.into_inner();
         assert!(
@@ -204,7 +214,7 @@ fn c048_a_warm_up_is_no_burst_and_stays_out_of_the_figures() {
         peak: 0,
     };
     let plan = [lane(20, 100, GapPlan::Fixed(Duration::from_secs(5.0)))];
-    let seen = drive(&plan, &mut target, Time::MAX, &mut |_| ());
+    let seen = drive(&plan, &mut target, Time::MAX, &mut on);
     assert_eq!(target.peak, 1, "one at a time, thrown away or not");
     assert_eq!((seen[0].discarded.len(), seen[0].counted.len()), (100, 20));
 }
