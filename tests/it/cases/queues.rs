@@ -363,7 +363,7 @@ fn a_stream_may_take_times_of_its_own() {
     let result = simulate(&fleet(
         "60s",
         "[providers.p.deployments.m]\nservice.slots = { prefill = \"1s\", decode = \"1s\" }\nscaling = { min = 1, max = 1 }\n\
-         traffic.short.arrivals.at.times = [\"0s\"]\ntraffic.long = { arrivals.at = [\"0s\"], prefill = \"7s\" }\ntraffic.last.arrivals.at = [\"0s\"]",
+         traffic.short.arrivals.at.times = [\"0s\"]\ntraffic.long = { arrivals.at.times = [\"0s\"], prefill = \"7s\" }\ntraffic.last.arrivals.at.times = [\"0s\"]",
     ));
     assert_eq!(starts(&result, 0), [0.0, 2.0, 10.0]);
     let shown = problems(
