@@ -161,7 +161,7 @@ mod tests {
             warm_service: 2.0,
             keep_alive: 20.0,
         };
-        let means = cold.means([18, 13, 9]);
+        let means = cold.means([24, 16, 11]);
         near(means.cold_share, 0.118_989_069);
         near(means.idle, 2.379_780_81);
         near(means.warm, 1.762_021_86);

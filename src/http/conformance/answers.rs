@@ -315,7 +315,7 @@ fn endings() -> Vec<Row> {
         row("body ends in the middle", two().end(), cut),
         row(
             "connection reset in the middle",
-            two().until(CONTENT + 3 * STEP).reset(),
+            two().until(CONTENT + 50 * STEP).reset(),
             reset,
         ),
     ]
