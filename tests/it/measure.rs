@@ -431,6 +431,32 @@ fn targets_interleave_and_warm_ups_are_kept_but_tagged() {
 }
 
 #[test]
+fn the_closing_summary_is_what_analyze_says_of_the_file() {
+    let rig = Rig::new(vec![("quick", answer(5))]);
+    let options = rig.options(
+        "quick",
+        &["--requests", "8", "--gap", "0s", "--format", "json"],
+    );
+    let output = rig.run(&options, &["--out", "run.jsonl"]);
+    expect_code(&output, 0);
+    let analysed = Command::new(env!("CARGO_BIN_EXE_thermocline"))
+        .current_dir(rig.folder.path())
+        .args([
+            "analyze",
+            "run.jsonl",
+            "--timezone",
+            "local",
+            "--format",
+            "json",
+        ])
+        .output()
+        .expect("the program runs");
+    expect_code(&analysed, 0);
+    assert_eq!(stdout(&output), stdout(&analysed));
+    serde_json::from_str::<serde_json::Value>(&stdout(&output)).expect("it is JSON");
+}
+
+#[test]
 fn a_dry_run_sends_nothing_and_writes_nothing() {
     let rig = Rig::quick();
     let path = targets(&rig);

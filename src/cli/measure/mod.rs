@@ -17,7 +17,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use jiff::{Timestamp, ZonedDateTime};
 
-use super::options::Statistics;
+use super::options::{FormatName, Statistics};
 use super::terminal::Terminal;
 use crate::http::{Endpoint, Secret, selftest};
 use crate::journal::{ClientError, Header, Journal, Row};
@@ -70,6 +70,9 @@ pub(super) struct Measure {
     selftest: bool,
     #[command(flatten)]
     statistics: Statistics,
+    /// How the closing summary is written
+    #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
+    format: FormatName,
 }
 
 const EXAMPLES: &str = "\
@@ -142,6 +145,7 @@ impl Measure {
             lanes: &lanes,
             places: &places,
             statistics: self.statistics,
+            format: self.format,
             force: self.force,
         }
         .go(terminal)

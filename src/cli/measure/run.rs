@@ -7,20 +7,22 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration as Wall, Instant};
 
 use anyhow::{Context as _, anyhow};
+use jiff::tz::TimeZone;
 
 use super::patience::{InPieces, interruption};
 use super::recorder::{Place, Recorder};
 use super::watch::Watch;
 use super::{Start, sessions};
 use crate::cli::failure::Interrupted;
-use crate::cli::options::Statistics;
+use crate::cli::options::{FormatName, Statistics};
 use crate::cli::terminal::Terminal;
 use crate::http::{Clock, Endpoint, Secret, Sink};
+use crate::import;
 use crate::journal::{Journal, Row};
+use crate::measure::analysis::Method;
 use crate::measure::drive::{Lane, Step, drive};
-use crate::measure::summary::Summary;
-use crate::measure::verdict::Verdict;
-use crate::report::{measured, number, words};
+use crate::report::analysis::{Findings, Settings};
+use crate::report::{Format, measured, number, words};
 use crate::request::EndpointId;
 use crate::streams::Streams;
 use crate::targets::{Plan, Target};
@@ -41,6 +43,7 @@ pub(super) struct Run<'a> {
     pub(super) lanes: &'a [Lane],
     pub(super) places: &'a [Place],
     pub(super) statistics: Statistics,
+    pub(super) format: FormatName,
     pub(super) force: bool,
 }
 
@@ -205,33 +208,32 @@ impl Run<'_> {
                 bias_s: error.bias_s,
                 std_s: error.std_s,
             });
+        let path = self.start.path.display().to_string();
+        let bytes =
+            fs::read(&self.start.path).with_context(|| format!("could not read `{path}`"))?;
+        let zone = TimeZone::system();
+        let settings = Settings {
+            method: Method {
+                percentile: method,
+                definition: self.statistics.cv,
+            },
+            zone: zone.iana_name().unwrap_or("local").to_owned(),
+            ..Settings::default()
+        };
+        let options = import::Options {
+            zone,
+            ..import::Options::default()
+        };
+        let files = [import::read(&path, bytes, &options)?];
+        let findings = Findings::of(&files, &settings);
+        let (format, width): (Format, usize) = (self.format.into(), terminal.width());
         terminal.results(|out| {
-            for (lane, place) in self.places.iter().enumerate() {
-                let counted: Vec<Row> = rows
-                    .iter()
-                    .filter(|row| place.has(row) && !row.discarded)
-                    .cloned()
-                    .collect();
-                let counted = place
-                    .done(lane, &counted)
-                    .into_iter()
-                    .map(|seen| (seen, None));
-                let summary = Summary::of(&counted.collect::<Vec<_>>(), method);
-                let verdict = Verdict::of(&summary, self.statistics.cv);
-                if let Some(ttft) = &summary.ttft {
-                    writeln!(
-                        out,
-                        "{}: median {}, p95 {}, CV {}: {}",
-                        series[lane].label,
-                        number::seconds(ttft.median_s),
-                        number::seconds(ttft.p95_s),
-                        ttft.cv_percent
-                            .map_or_else(|| "undefined".to_owned(), number::percent),
-                        verdict.name()
-                    )?;
-                }
+            findings.write(format, width, out)?;
+            if format == Format::Text {
+                writeln!(out)?;
+                measured::write(&series, error, method, width, out)?;
             }
-            measured::write(&series, error, method, terminal.width(), out)
+            Ok(())
         })?;
         Ok(())
     }
