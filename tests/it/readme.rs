@@ -52,7 +52,8 @@ fn every_command_of_the_readme_runs() {
     // In a few replications: what 200 of them report is held by the article's test.
     let shell = blocks("sh")
         .join("\n")
-        .replace("--repeat 200", "--repeat 2");
+        .replace("--repeat 200", "--repeat 2")
+        .replace('\'', "");
     let commands: Vec<&str> = shell
         .lines()
         .filter(|line| line.starts_with("thermocline "))
@@ -72,6 +73,17 @@ fn the_picture_is_what_the_lesson_prints() {
     assert!(
         printed.contains(picture.trim_end()),
         "the README's picture is out of date; the lesson prints:\n{printed}"
+    );
+}
+
+#[test]
+fn the_curve_is_what_the_sweep_prints() {
+    let curve = blocks("text").remove(1);
+    let vary = "providers.*.deployments.*.scaling.min=0..8";
+    let (printed, _) = thermocline(&["sweep", "warm-pool", "--vary", vary, "--width", "100"]);
+    assert!(
+        printed.contains(curve.trim_end()),
+        "the README's curve is out of date; the sweep prints:\n{printed}"
     );
 }
 
