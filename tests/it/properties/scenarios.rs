@@ -259,6 +259,8 @@ fn deployment() -> impl Strategy<Value = String> {
     ]);
     let router = line(&[
         "",
+        "",
+        "",
         "router = \"shared-queue\"",
         "router = \"round-robin\"",
         "router = \"random\"",
