@@ -105,11 +105,11 @@ impl Comparison<'_> {
         wide.push(Column::text("system", once(|case| case.title)).rank(2));
         // Where there is no room for both, a case's name stands above its metrics.
         let above = |index: usize| {
-            let metric = format!("  {}", rows[index].1.metric);
-            if opens(index) {
-                format!("{}\n{metric}", rows[index].0.id)
-            } else {
-                metric
+            let metric = rows[index].1.metric;
+            match (index, opens(index)) {
+                (0, _) => format!("{}\n{metric}", rows[index].0.id),
+                (_, true) => format!("\n{}\n{metric}", rows[index].0.id),
+                _ => metric.to_owned(),
             }
         };
         let mut narrow = vec![Column::text(

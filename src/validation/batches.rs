@@ -118,7 +118,7 @@ fn fluid(
         note: "the step is a hundredth and the answers are a hundred times those of the reference: a request joins at the end \
                of a step, half a step late in the mean",
         evidence: Evidence::Simulated(Simulated {
-            scenario: fleet("200s", "10000s", &continuous(step, arrivals, tokens)),
+            scenario: fleet("200s", "16000s", &continuous(step, arrivals, tokens)),
             replications: 32,
             claims,
         }),

@@ -72,14 +72,16 @@ fn the_command_compares_in_every_format() {
         )
     };
     for width in ["80", "160"] {
-        let (text, code) = theory(&["k05", "U02_single_request", "--width", width]);
+        let (text, code) = theory(&["k05", "U02_single_request", "U06", "S01", "--width", width]);
         assert_eq!(code, Some(0));
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest <= width.parse().ok(), "{text}");
+        let longest = "cvmax_median_n1000_m0.73_q6.9_M90_L0 ";
         for part in [
+            longest,
             "P_probe_cold",
             "14.62",
-            "All 2 figures of 2 cases hold.",
+            "All 28 figures of 4 cases hold.",
             "scaling = { max = 1",
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
