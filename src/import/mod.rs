@@ -1,14 +1,14 @@
 //! Files that other programs wrote, as requests that were seen.
 //!
-//! Whatever wrote a file, its rows become [`Observation`]s, so that one implementation of every figure serves them all. A file
-//! is known by its content. It carries the definition of TTFT that its writer used ([`Tool::definition`]) and a list of what
+//! Whatever wrote a file, its rows become [`Observation`](crate::observation::Observation)s, so that one implementation of every
+//! figure serves them all. A file is known by its content. It carries the definition of TTFT that its writer used ([`Tool::definition`]) and a list of what
 //! it lacks, because two imports under different definitions must not be compared in silence.
 //!
 //! Rules for every format: warm-up requests are dropped and counted; a TTFT of exactly zero, a success without a token and an
 //! error with a TTFT are failures; numbers are read digit by digit into nanoseconds; a malformed file is refused with line and
 //! field, all its problems at once, and nothing of it is used.
 //!
-//! Source of the formats: the programs named in [`tool`], in the versions that `measure.md` §3 describes.
+//! Source of the formats: the programs named in `tool`, in the versions that `measure.md` §3 describes.
 
 mod aiperf;
 mod column;

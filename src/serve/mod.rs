@@ -1,7 +1,7 @@
 //! A simulated provider behind an `OpenAI`-compatible endpoint, for any benchmark client.
 //!
 //! Each provider of a scenario has a port of its own and answers at the host's root. Its fleet is warmed up, then its virtual
-//! time runs along the wall clock ([`clock`]) in a thread of its own ([`engine`]): other users' traffic, keep-alive, cold starts
+//! time runs along the wall clock (`clock`) in a thread of its own (`engine`): other users' traffic, keep-alive, cold starts
 //! and autoscaling go on between the client's requests. Tokens leave at their virtual instants.
 //!
 //! The words of an answer mean nothing; its length is what was asked for, whatever a model would have said. The simulated way to
