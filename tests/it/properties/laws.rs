@@ -197,8 +197,10 @@ pub(super) fn check_work(result: &RunResult, plan: &Plan) {
                 .clone()
                 .map(|trace| f64::from(trace.output_tokens))
                 .sum();
-            let rates = (1..=batch.max_sequences).map(|n| f64::from(n) / batch.cost.step(n).base_s);
-            let most = span * rates.fold(0.0, f64::max);
+            // Those who decode and those whose prompt is done are no more than the places, however short the iteration.
+            let shortest = (0..=batch.max_sequences).map(|n| batch.cost.step(n).base_s);
+            let shortest = shortest.fold(f64::INFINITY, f64::min);
+            let most = span / shortest * f64::from(batch.max_sequences);
             assert!(
                 tokens <= most * (1.0 + 1e-9),
                 "{tokens} tokens of at most {most}"

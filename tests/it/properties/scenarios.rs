@@ -147,6 +147,7 @@ fn start() -> BoxedStrategy<String> {
          load_weights.exponential.mean = \"9s\", compile = \"1s\", capture_graphs = \"500ms\", warm_up = \"1s\" }",
         "cold_start.load_weights.transfer = { bytes = \"10GB\", bandwidth = \"3GB/s\", first_byte = \"200ms\", sigma = 0.5, link = \"store\" }",
         "cold_start.load_weights.transfer = { bytes = \"8GB\", link = \"store\" }",
+        "cold_start.load_weights.transfer = { bytes = \"6GB\", bandwidth = \"3GB/s\", first_byte = \"200ms\", link = \"store\" }",
         "cold_start.load_weights.transfer = { bytes = \"8GB\", bandwidth = \"2GB/s\" }",
     ])
 }
@@ -163,6 +164,8 @@ fn engine_start() -> BoxedStrategy<String> {
 /// Where weights wait when a replica has stopped.
 fn rungs() -> BoxedStrategy<String> {
     line(&[
+        "",
+        "",
         "",
         "",
         "warmth.host_ram = { capacity = 2, initial = 1, keep = \"20s\", start.load_weights = \"2s\", refill = true, price = \"1usd/h\" }",
