@@ -100,7 +100,8 @@ impl<P: Probe> Fleet<P> {
         }
     }
 
-    /// A replica has become idle: it may make room for starts that wait, the first of each pool.
+    /// A replica has become idle, or the first in line has gone: idle replicas may make room for starts that wait, the first of
+    /// each pool.
     pub(super) fn evict_for_waiting(&mut self) {
         let mut seen: Vec<usize> = Vec::new();
         let mut index = 0;

@@ -271,17 +271,11 @@ fn many(
         prop::option::of(1_u32..5),
         any::<bool>(),
     )
-        .prop_map(|(mut models, seed, gpus, evict_idle)| {
-            // A start that waits behind one given up takes no idle replica's GPU before something else happens.
-            for model in &mut models {
-                model.cancel_surplus_starts &= !evict_idle;
-            }
-            Workload {
-                seed,
-                gpus,
-                evict_idle,
-                models,
-            }
+        .prop_map(|(models, seed, gpus, evict_idle)| Workload {
+            seed,
+            gpus,
+            evict_idle,
+            models,
         })
 }
 

@@ -499,3 +499,26 @@ fn loads_that_end_together_may_cancel_each_other() {
         (2, 1, 1)
     );
 }
+
+/// A start that waits for the GPU of an idle replica gets it when the replica's own second start, first in line, is given up.
+#[test]
+fn a_start_given_up_lets_the_next_one_evict() {
+    let result = simulate(&fleet(
+        "100s",
+        r#"
+        [providers.p]
+        gpus.g = 1
+        evict_idle = true
+        [providers.p.deployments.a]
+        gpu = "g"
+        service.slots = { prefill = "1s", decode = "9s" }
+        scaling = { initial = 1, buffer = 1, keep_alive = "infinite", cancel_surplus_starts = true }
+        traffic.t.arrivals.at.times = ["0s"]
+        [providers.p.deployments.b]
+        gpu = "g"
+        cold_start.load_weights = "5s"
+        traffic.t.arrivals.at.times = ["1s"]
+        "#,
+    ));
+    assert_eq!(starts(&result, 1), [15.0]);
+}

@@ -123,6 +123,11 @@ impl Fleet<'_> {
         if let Some(span) = self.model(model).keep_alive {
             self.foresee(self.now + span, What::Expire(server));
         }
+        self.evict_for_queued();
+    }
+
+    /// Idle replicas make room for those who wait for a GPU, as long as the first of them gets one by that.
+    fn evict_for_queued(&mut self) {
         while let Some(first) = self.first_queued() {
             self.evict_for(first);
             if self.first_queued() == Some(first) {
@@ -165,6 +170,9 @@ impl Fleet<'_> {
             .collect::<Vec<_>>()
         {
             self.stop(one);
+        }
+        if there > wanted {
+            self.evict_for_queued();
         }
     }
 
