@@ -96,6 +96,7 @@ pub mod fleet;
 pub mod http;
 
 // Measurement.
+pub mod calibrate;
 pub mod experiment;
 pub mod measure;
 

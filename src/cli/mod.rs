@@ -2,9 +2,12 @@
 
 mod analyze;
 mod builtin;
+mod calibrate;
 mod catalog;
 mod check;
 mod failure;
+mod figures;
+mod files;
 mod measure;
 mod options;
 mod scenarios;
@@ -46,6 +49,7 @@ enum Command {
     Measure(Box<measure::Measure>),
     Serve(serve::Serve),
     Analyze(analyze::Analyze),
+    Calibrate(Box<calibrate::Calibrate>),
     Check(check::Check),
     Catalog(catalog::CatalogCommand),
     Scenarios(scenarios::Scenarios),
@@ -68,6 +72,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Measure(measure) => measure.run(&terminal),
         Command::Serve(serve) => serve.run(&terminal),
         Command::Analyze(analyze) => analyze.run(&terminal),
+        Command::Calibrate(calibrate) => calibrate.run(&command(&arguments), &terminal),
         Command::Check(check) => check.run(&terminal),
         Command::Catalog(catalog) => catalog.run(&terminal),
         Command::Scenarios(scenarios) => scenarios.run(&terminal),

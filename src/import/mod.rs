@@ -32,6 +32,7 @@ mod vllm;
 use jiff::tz::TimeZone;
 
 use crate::measure::analysis::Row;
+use crate::time::Duration;
 
 pub use decimal::Unit;
 pub use problem::{ImportError, Problem};
@@ -104,6 +105,8 @@ pub struct Series {
     pub model: String,
     /// The session; empty where there is none.
     pub session: String,
+    /// When its first request was sent, from Monday 00:00, where the file has dates.
+    pub began: Option<Duration>,
     /// The requests.
     pub rows: Vec<Row>,
 }

@@ -4,6 +4,7 @@
 
 mod account;
 pub mod analysis;
+pub mod calibrate;
 pub mod catalogue;
 mod csv;
 mod figures;

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-use super::document::{Document, Key, Node, Table, Value};
+use super::document::{Document, Key, Node, Table, Value, to_toml};
 use super::kind::{Kind, default_node, describe, is_override};
 use super::problem::{Complaint, Problem, ScenarioError, Sources, Span, suggest};
 use super::understood::{TableId, Understood};
@@ -375,7 +375,7 @@ impl Reader<'_> {
         let mut table = toml::Table::new();
         for name in keys {
             if let Some((_, node)) = self.take(&name) {
-                let value = to_toml(&node);
+                let value = to_toml(&node.value);
                 self.note(&name, value.to_string(), self.defaulted);
                 table.insert(name, value);
             }
@@ -553,23 +553,6 @@ impl Reader<'_> {
         reader.defaulted = defaulted;
         reader.shorthand = shorthand;
         (name, reader)
-    }
-}
-
-/// A node as plain TOML.
-fn to_toml(node: &Node) -> toml::Value {
-    match &node.value {
-        Value::String(text) => toml::Value::String(text.clone()),
-        Value::Integer(value) => toml::Value::Integer(*value),
-        Value::Float(value) => toml::Value::Float(*value),
-        Value::Boolean(value) => toml::Value::Boolean(*value),
-        Value::Array(items) => toml::Value::Array(items.iter().map(to_toml).collect()),
-        Value::Table(table) => toml::Value::Table(
-            table
-                .iter()
-                .map(|(key, node)| (key.name.clone(), to_toml(node)))
-                .collect(),
-        ),
     }
 }
 

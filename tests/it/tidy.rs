@@ -102,6 +102,18 @@ const RULES: &[Rule] = &[
         ],
     ),
     boundary(
+        "calibrate",
+        &[
+            "time",
+            "request",
+            "observation",
+            "stats",
+            "streams",
+            "measure",
+            "experiment",
+        ],
+    ),
+    boundary(
         "scenario",
         &[
             "time",
@@ -113,6 +125,7 @@ const RULES: &[Rule] = &[
             "fleet",
             "measure",
             "experiment",
+            "calibrate",
         ],
     ),
     boundary("targets", &["time", "measure", "http", "scenario"]),
@@ -150,6 +163,7 @@ const RULES: &[Rule] = &[
             "fleet",
             "measure",
             "experiment",
+            "calibrate",
             "scenario",
             "import",
             "validation",
@@ -201,6 +215,7 @@ const RULES: &[Rule] = &[
             "fleet",
             "measure",
             "experiment",
+            "calibrate",
             "scenario",
             "import",
             "record",

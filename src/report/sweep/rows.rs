@@ -2,17 +2,15 @@
 
 use std::io::{self, Write};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Setting, SweepReport};
 use crate::experiment::repeat::Spread;
 use crate::experiment::sweep::Row;
 use crate::measure::summary::CONFIDENCE;
+use crate::report::csv::{Flat, write_rows};
 use crate::report::{SCHEMA, VERSION};
 use crate::stats::Estimate;
-
-/// A row: keys in their order.
-type Flat = Map<String, Value>;
 
 /// Everything, for JSON.
 pub(super) fn results(report: &SweepReport<'_>) -> Value {
@@ -31,22 +29,7 @@ pub(super) fn results(report: &SweepReport<'_>) -> Value {
 
 /// The rows as CSV.
 pub(super) fn write_csv(report: &SweepReport<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(out);
-    for (index, row) in flat(report).iter().enumerate() {
-        if index == 0 {
-            writer.write_record(row.keys())?;
-        }
-        writer.write_record(row.values().map(cell))?;
-    }
-    writer.flush()
-}
-
-fn cell(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
+    write_rows(&flat(report), out)
 }
 
 fn flat(report: &SweepReport<'_>) -> Vec<Flat> {
