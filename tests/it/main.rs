@@ -25,3 +25,4 @@ mod support;
 mod sweep;
 mod theory;
 mod tidy;
+mod trace;
