@@ -535,7 +535,7 @@ fn a_request_that_ends_lets_a_start_evict_the_neighbour() {
         [providers.p.deployments.a]
         gpu = "g"
         service.static = { batch_size = 2, window = "1s", release_early = true, prefill = "0s", decode = "3s" }
-        scaling = { initial = 1, keep_alive = "infinite" }
+        scaling = { initial = 1, keep_alive = "infinite", rule.arrival.target = 1 }
         traffic.short.arrivals.at.times = ["0s"]
         traffic.long = { arrivals.at.times = ["500ms"], decode = "30s" }
         [providers.p.deployments.b]
