@@ -202,6 +202,66 @@ impl Lens {
     }
 }
 
+/// Warm and cold requests of a measurement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Groups {
+    /// What tells them apart.
+    pub told_by: ToldBy,
+    /// Answers of warm requests.
+    pub warm: usize,
+    /// Median of their TTFT \[s\].
+    pub warm_median_s: Option<f64>,
+    /// Answers of cold requests.
+    pub cold: usize,
+    /// Median of their TTFT \[s\].
+    pub cold_median_s: Option<f64>,
+}
+
+/// What tells warm requests from cold ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToldBy {
+    /// The measurement itself.
+    Flags,
+    /// Two groups of TTFTs that are surely two.
+    TwoGroups,
+    /// Two groups of TTFTs that may be one.
+    CannotTell,
+    /// Nothing: there is one group.
+    OneGroup,
+}
+
+impl Groups {
+    /// Of a series; `None` where only figures are known, or nothing was answered.
+    pub fn of(series: &Series) -> Option<Self> {
+        let Data::Requests(shots) = &series.data else {
+            return None;
+        };
+        let lens = Lens::of(series);
+        let all = ttfts(shots)?;
+        let told_by = match Split::of(&all, METHOD) {
+            _ if lens.is_flagged => ToldBy::Flags,
+            Split::Two { .. } => ToldBy::TwoGroups,
+            Split::CannotTell { .. } => ToldBy::CannotTell,
+            Split::One { .. } | Split::TooFew => ToldBy::OneGroup,
+        };
+        let is_cold = |shot: &Shot| told_by != ToldBy::OneGroup && lens.is_cold(shot);
+        let group = |wanted: bool| {
+            let members = shots.iter().filter(|shot| is_cold(shot) == wanted);
+            Sample::new(members.filter_map(|shot| shot.ttft_s).collect())
+        };
+        let (warm, cold) = (group(false), group(true));
+        let count = |group: &Option<Sample>| group.as_ref().map_or(0, Sample::len);
+        let median = |group: &Option<Sample>| Some(group.as_ref()?.quantile(0.5, METHOD));
+        Some(Self {
+            told_by,
+            warm: count(&warm),
+            warm_median_s: median(&warm),
+            cold: count(&cold),
+            cold_median_s: median(&cold),
+        })
+    }
+}
+
 /// The figures as they would be reported, in logarithms.
 fn of_figures(figures: &Figures, seen: &Seen) -> Vec<f64> {
     let sample = ttfts(&seen.shots);

@@ -27,6 +27,8 @@ pub struct Series {
     pub at: Duration,
     /// The benchmark as it was made.
     pub protocol: Protocol,
+    /// Whether TTFT runs from when a request was due, not from when it was sent.
+    pub is_from_due: bool,
     /// What it showed.
     pub data: Data,
 }
@@ -147,7 +149,7 @@ impl Simulator<'_> {
                 Data::Requests(_) => None,
             };
             Seen {
-                shots: shots(&result.lanes[0].observations(), true),
+                shots: shots(&result.lanes[0].observations(), true, one.is_from_due),
                 definition: nuisance.definition.or(known).unwrap_or_default(),
             }
         });
@@ -184,37 +186,39 @@ pub fn measured(rows: &[Row]) -> Vec<Shot> {
     let is_timed = rows.iter().all(|row| row.is_timed);
     let seen: Vec<(Observation, Option<bool>)> =
         rows.iter().map(|row| (row.seen, row.cold)).collect();
-    shots(&seen, is_timed)
+    // In a file both are one instant: whichever it has.
+    shots(&seen, is_timed, false)
 }
 
-/// Observations in order of time as a calibration compares them.
-fn shots(seen: &[(Observation, Option<bool>)], is_timed: bool) -> Vec<Shot> {
+/// Observations in order of time as a calibration compares them, all spans from the same instant as those of the measurement.
+fn shots(seen: &[(Observation, Option<bool>)], is_timed: bool, is_from_due: bool) -> Vec<Shot> {
     let reached = seen
         .iter()
         .filter(|(one, _)| one.outcome() != Outcome::ClientFault);
     let mut shots = Vec::with_capacity(seen.len());
     let mut ends: Vec<Time> = Vec::with_capacity(seen.len());
     for (one, cold) in reached {
+        let begun = if is_from_due { one.due() } else { one.sent() };
         let last = ends.iter().max().filter(|_| is_timed);
-        let under_way = ends.iter().filter(|&&end| end > one.sent()).count();
+        let under_way = ends.iter().filter(|&&end| end > begun).count();
         shots.push(Shot {
-            gap_s: last.map(|end| one.sent().saturating_since(*end).as_secs()),
+            gap_s: last.map(|end| begun.saturating_since(*end).as_secs()),
             under_way: if is_timed { under_way } else { 0 },
             cold: *cold,
-            ..shot(one)
+            ..shot(one, begun)
         });
         ends.push(one.end());
     }
     shots
 }
 
-fn shot(one: &Observation) -> Shot {
+fn shot(one: &Observation, begun: Time) -> Shot {
     let first = one.first_token().filter(|_| one.succeeded());
     let tokens = one.output_tokens();
     let decode = first.map(|first| one.end().since(first).as_secs());
     // A file that knows no ends gives the first token's.
     let decode = decode.filter(|span| *span > 0.0);
-    let ttft_s = first.and(one.ttft()).map(Duration::as_secs);
+    let ttft_s = first.map(|first| first.since(begun).as_secs());
     Shot {
         outcome: one.outcome(),
         ttft_s,
@@ -229,7 +233,14 @@ fn shot(one: &Observation) -> Shot {
 }
 
 /// The benchmark as it was made, on top of the scenario's own.
-pub fn protocol_of(rows: &[Row], scenario: &Protocol, discarded: u32) -> Protocol {
+///
+/// Where a file tells when requests were due and not when they were sent, the client's own limit stays the scenario's.
+pub fn protocol_of(
+    rows: &[Row],
+    scenario: &Protocol,
+    discarded: u32,
+    is_from_due: bool,
+) -> Protocol {
     let reached: Vec<&Row> = rows
         .iter()
         .filter(|row| row.seen.outcome() != Outcome::ClientFault)
@@ -252,7 +263,9 @@ pub fn protocol_of(rows: &[Row], scenario: &Protocol, discarded: u32) -> Protoco
         let start = reached.first().map_or(Time::ZERO, |row| row.seen.sent());
         let offsets = reached.iter().map(|row| row.seen.sent().since(start));
         protocol.gaps = GapPlan::At(offsets.collect());
-        protocol.concurrency = u32::MAX;
+        if !is_from_due {
+            protocol.concurrency = u32::MAX;
+        }
         // When those before were sent is not known.
         protocol.discard = 0;
     } else {
@@ -324,7 +337,7 @@ mod tests {
             row(12.5, 0.5, 14.5),
             row(34.5, 1.0, 36.5),
         ];
-        let made = protocol_of(&rows, &scenario(), 2);
+        let made = protocol_of(&rows, &scenario(), 2, false);
         let gaps = [10.0, 20.0].map(Duration::from_secs).to_vec();
         assert_eq!(made.gaps, GapPlan::Ladder(gaps));
         assert_eq!((made.requests, made.discard, made.concurrency), (3, 2, 1));
@@ -337,7 +350,7 @@ mod tests {
     #[test]
     fn requests_that_overlap_are_sent_at_their_instants() {
         let rows = [row(10.0, 0.5, 12.0), row(11.0, 0.5, 13.0)];
-        let made = protocol_of(&rows, &scenario(), 1);
+        let made = protocol_of(&rows, &scenario(), 1, false);
         let at = [0.0, 1.0].map(Duration::from_secs).to_vec();
         assert_eq!(made.gaps, GapPlan::At(at));
         assert_eq!((made.discard, made.concurrency), (0, u32::MAX));

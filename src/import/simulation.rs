@@ -1,11 +1,11 @@
 //! `requests.csv` of a run folder that `simulate` wrote: the same analysis for simulated requests as for measured ones.
 
 use super::column::{Line, Table};
-use super::decimal::nanos;
-use super::problem::all;
 use super::rows::{self, Raw};
-use super::stamp::Stamp;
 use super::{Missing, Options, Problem, Problems, Read, Series, Tool, Unit};
+use crate::foreign::decimal::nanos;
+use crate::foreign::problem::all;
+use crate::foreign::stamp::Stamp;
 use crate::observation::Outcome;
 use crate::time::Duration;
 
@@ -110,6 +110,10 @@ impl Cells<'_> {
         row.sent = self.nanos("due_s")?.map(Stamp::Relative);
         row.ttft = self.span("ttft_s")?;
         row.latency = self.span("latency_s")?;
+        if self.table.has(&["output_tokens"]) {
+            let tokens = self.text("output_tokens")?;
+            row.output_tokens = tokens.and_then(|tokens| tokens.parse().ok()).unwrap_or(0);
+        }
         row.cold = self.text("cold")?.map(|cold| cold == "true");
         let names = ["provider", "model", "session"].map(|name| {
             let text = self.text(name)?;

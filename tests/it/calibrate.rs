@@ -11,7 +11,7 @@ use thermocline::experiment::Plan;
 use thermocline::scenario::{self, Overrides};
 
 /// A model that sleeps: how many others ask for it, how long it is kept, and how long it takes to load.
-pub(crate) const SLEEPS: &str = r#"
+const SLEEPS: &str = r#"
 title = "A model that sleeps"
 seed = 5
 time.warm_up = "1h"
@@ -58,6 +58,7 @@ fn recovered(text: &str, truth: &[f64], replication: u64, simulations: u64) -> P
         deployment: 0,
         at: plan.sessions[0].at,
         protocol: plan.benchmark.clone(),
+        is_from_due: false,
         data: Data::Requests(Vec::new()),
     };
     let simulator = Simulator {
@@ -101,7 +102,7 @@ fn what_was_put_in_comes_out() {
     }
 }
 
-fn told(arguments: &[&str]) -> Output {
+pub(crate) fn told(arguments: &[&str]) -> Output {
     Command::new(assert_cmd::cargo::cargo_bin!("thermocline"))
         .args(["--color", "never", "--width", "80"])
         .args(arguments)

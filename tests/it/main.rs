@@ -26,3 +26,4 @@ mod support;
 mod sweep;
 mod theory;
 mod tidy;
+mod trace;

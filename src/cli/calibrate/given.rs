@@ -10,7 +10,7 @@ use crate::cli::figures;
 use crate::cli::files::{self, Tables};
 use crate::experiment::Plan;
 use crate::import::Series as File;
-use crate::import::{Imported, Stated};
+use crate::import::{Imported, Start, Stated};
 use crate::measure::feasible::{Forced, Rounded};
 use crate::measure::protocol::{GapPlan, Protocol};
 use crate::report::calibrate::Source;
@@ -103,6 +103,7 @@ impl Given {
             deployment,
             at: plan.sessions[0].at,
             protocol,
+            is_from_due: false,
             data: Data::Figures(figures),
         };
         Ok(Measured {
@@ -130,10 +131,11 @@ impl Given {
                 .filter(|one| wanted([&one.target, &one.model, &one.session]))
         };
         let count = series().count().max(1);
+        let is_from_due = file.tool.definition().start == Start::Due;
         for one in series() {
             let share = file.discarded / file.series.len().max(1);
-            all.series
-                .push(self.of_requests(plan, one, share as u32, count)?);
+            let series = self.of_requests(plan, one, share as u32, count, is_from_due)?;
+            all.series.push(series);
         }
         for one in stated().filter(|_| file.series.is_empty()) {
             all.series.push(self.of_stated(plan, one, &file.file)?);
@@ -151,6 +153,7 @@ impl Given {
         one: &File,
         discarded: u32,
         count: usize,
+        is_from_due: bool,
     ) -> anyhow::Result<Series> {
         let (provider, deployment) = lane(plan, self.of.as_deref(), &one.target, &one.model)?;
         let session = plan
@@ -158,7 +161,7 @@ impl Given {
             .iter()
             .find(|session| session.name == one.session);
         let at = session.unwrap_or(&plan.sessions[0]).at;
-        let protocol = protocol_of(&one.rows, &plan.benchmark, discarded);
+        let protocol = protocol_of(&one.rows, &plan.benchmark, discarded, is_from_due);
         listed_times(&protocol, plan, false)?;
         let shots = measured(&one.rows);
         ensure!(
@@ -173,6 +176,7 @@ impl Given {
             deployment,
             at: one.began.unwrap_or(at),
             protocol,
+            is_from_due,
             data: Data::Requests(shots),
         })
     }
@@ -208,6 +212,7 @@ impl Given {
             deployment,
             at: plan.sessions[0].at,
             protocol,
+            is_from_due: false,
             data: Data::Figures(Figures {
                 median: exact(median),
                 p95: exact(p95),

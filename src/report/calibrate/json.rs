@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use serde_json::{Map, Value, json};
 
 use super::{CalibrationReport, Source};
+use crate::calibrate::distance::Groups;
 use crate::calibrate::free::Place;
+use crate::calibrate::observed::Series;
 use crate::calibrate::predict::{Check, Load, Unit};
 use crate::report::{SCHEMA, VERSION};
 
@@ -32,6 +34,7 @@ pub(super) fn write(report: &CalibrationReport<'_>, out: &mut dyn Write) -> io::
         "impossible_settings": posterior.impossible,
         "predictions": report.prediction.predictions,
         "sources": report.sources.iter().map(source).collect::<Vec<Value>>(),
+        "groups": report.series.iter().map(groups).collect::<Vec<Value>>(),
         "calibrated": report.prediction.is_calibrated(),
         "values": values,
         "tied": tied,
@@ -50,6 +53,21 @@ fn source(source: &Source) -> Value {
         "ttft_definition": source.ttft,
         "unanswered": source.unanswered,
         "discarded": source.discarded,
+    })
+}
+
+/// Warm and cold requests of a series; `null` where only figures are known.
+fn groups(series: &Series) -> Value {
+    let Some(groups) = Groups::of(series) else {
+        return Value::Null;
+    };
+    json!({
+        "series": series.name,
+        "told_by": super::told_by(groups.told_by),
+        "warm_requests": groups.warm,
+        "warm_ttft_median_s": groups.warm_median_s,
+        "cold_requests": groups.cold,
+        "cold_ttft_median_s": groups.cold_median_s,
     })
 }
 

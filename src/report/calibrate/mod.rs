@@ -6,6 +6,7 @@ mod text;
 use std::io::{self, Write};
 
 use super::Format;
+use crate::calibrate::distance::ToldBy;
 use crate::calibrate::observed::Series;
 use crate::calibrate::posterior::{Pair, Posterior};
 use crate::calibrate::predict::Prediction;
@@ -173,5 +174,15 @@ impl CalibrationReport<'_> {
     fn failures(&self) -> Vec<String> {
         let fails = self.prediction.checks.iter().filter(|check| check.fails);
         fails.map(|check| text::failure(self, check)).collect()
+    }
+}
+
+/// What tells warm requests from cold ones, in a word or two.
+fn told_by(by: ToldBy) -> &'static str {
+    match by {
+        ToldBy::Flags => "flags",
+        ToldBy::TwoGroups => "two groups",
+        ToldBy::CannotTell => "cannot tell",
+        ToldBy::OneGroup => "one group",
     }
 }

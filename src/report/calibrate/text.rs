@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use comfy_table::Color;
 
 use super::CalibrationReport;
+use crate::calibrate::distance::{Groups, ToldBy};
+use crate::calibrate::observed::Series;
 use crate::calibrate::predict::{Check, Load, Metric, Unit};
 use crate::report::grid::{Column, fitted};
 use crate::report::number::{self, NONE};
@@ -66,6 +68,7 @@ fn facts(report: &CalibrationReport<'_>) -> Vec<String> {
         }
         lines.push(line);
     }
+    lines.extend(report.series.iter().filter_map(groups));
     let posterior = report.posterior;
     let mut line = format!(
         "seed {} · {} simulations",
@@ -80,6 +83,28 @@ fn facts(report: &CalibrationReport<'_>) -> Vec<String> {
     }
     lines.push(line);
     lines
+}
+
+/// Warm and cold requests of a series, and what tells them apart.
+fn groups(series: &Series) -> Option<String> {
+    let groups = Groups::of(series)?;
+    let group = |count: usize, median: Option<f64>| {
+        let median = median.map_or_else(String::new, |median| {
+            format!(" (median {})", number::seconds(median))
+        });
+        format!("{count}{median}")
+    };
+    let warm = group(groups.warm, groups.warm_median_s);
+    let cold = group(groups.cold, groups.cold_median_s);
+    let told = match groups.told_by {
+        ToldBy::Flags => format!("{warm} warm and {cold} cold, by the file's own word"),
+        ToldBy::TwoGroups => format!("{warm} quick and {cold} slow, two groups by their TTFT"),
+        ToldBy::CannotTell => format!(
+            "{warm} quick and {cold} slow, but whether those are two groups nobody can tell"
+        ),
+        ToldBy::OneGroup => format!("{warm}, one group by their TTFT"),
+    };
+    Some(format!("{}: {told}", series.name))
 }
 
 /// A row per free value.
