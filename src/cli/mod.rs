@@ -4,6 +4,7 @@ mod analyze;
 mod builtin;
 mod catalog;
 mod check;
+mod compare;
 mod failure;
 mod measure;
 mod options;
@@ -43,6 +44,7 @@ struct Cli {
 enum Command {
     Simulate(simulate::Simulate),
     Sweep(sweep::Sweep),
+    Compare(compare::Compare),
     Measure(Box<measure::Measure>),
     Serve(serve::Serve),
     Analyze(analyze::Analyze),
@@ -65,6 +67,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let done = match cli.command {
         Command::Simulate(simulate) => simulate.run(&command(&arguments), &terminal),
         Command::Sweep(sweep) => sweep.run(&terminal),
+        Command::Compare(compare) => compare.run(&terminal),
         Command::Measure(measure) => measure.run(&terminal),
         Command::Serve(serve) => serve.run(&terminal),
         Command::Analyze(analyze) => analyze.run(&terminal),

@@ -5,8 +5,10 @@
 mod account;
 pub mod analysis;
 pub mod catalogue;
+pub mod compare;
 mod csv;
 mod figures;
+mod flat;
 mod grid;
 mod json;
 mod markdown;
@@ -21,6 +23,7 @@ mod text;
 mod text_published;
 mod text_spread;
 pub mod theory;
+mod users;
 pub mod words;
 
 use std::io::{self, Write};

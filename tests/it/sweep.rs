@@ -5,6 +5,7 @@ use crate::journal::Digest;
 use std::process::{Command, Output};
 use thermocline::experiment::Plan;
 use thermocline::experiment::sweep::sweep;
+use thermocline::experiment::users::Figure;
 use thermocline::scenario::{self, Overrides};
 
 /// A model that grows with its load, and a benchmark of it.
@@ -34,15 +35,15 @@ fn at_floor(min: u32) -> Plan {
 fn a_larger_warm_pool_is_never_slower_and_costs_more() {
     let plans: Vec<Plan> = [0, 1, 2, 4].map(at_floor).to_vec();
     let points = sweep(&plans, 10, &|| ());
-    let users: Vec<_> = points.iter().map(|point| point.rows[0].users).collect();
-    let p95 = |index: usize| users[index].ttft_p95_s.expect("answers").point;
+    let users: Vec<_> = points.iter().map(|point| &point.rows[0].users).collect();
+    let p95 = |index: usize| users[index].point(Figure::TtftP95).expect("answers");
     // Nobody waits for a start that a larger pool would not also have spared: p95 falls from the cold start to the prefill.
     assert!(p95(0) > 20.0 && p95(3) < 1.0, "{} {}", p95(0), p95(3));
     for pair in users.windows(2) {
-        let cold = |index: usize| pair[index].cold_requests_percent.expect("requests").point;
+        let cold = |index: usize| pair[index].point(Figure::ColdRequests).expect("requests");
         assert!(cold(1) <= cold(0), "{} then {}", cold(0), cold(1));
     }
-    let hours = |index: usize| users[index].gpu_hours.expect("always there").point;
+    let hours = |index: usize| users[index].point(Figure::GpuHours).expect("always there");
     assert!(hours(3) > hours(1));
 }
 

@@ -5,9 +5,10 @@ mod text;
 
 use std::io::{self, Write};
 
-use super::{Format, VERSION, json, markdown};
+use super::{Format, VERSION, flat, json, markdown};
 use crate::experiment::Plan;
 use crate::experiment::sweep::{Point, Row};
+
 /// One value for each axis, as written.
 pub type Setting = Vec<String>;
 
@@ -32,7 +33,7 @@ impl SweepReport<'_> {
         match format {
             Format::Text => text::write(self, width, out),
             Format::Json => json::pretty(&rows::results(self), out),
-            Format::Csv => rows::write_csv(self, out),
+            Format::Csv => flat::write_csv(&rows::flat(self), out),
             Format::Markdown => self.write_markdown(out),
         }
     }
