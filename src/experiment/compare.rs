@@ -278,8 +278,8 @@ fn of_key<'a>(met: &'a [Vec<Met>], key: &Key) -> Vec<Option<&'a Met>> {
 
 fn subject(key: Key, met: &[Vec<Met>], questions: &Questions) -> Subject {
     let met = of_key(met, &key);
-    let users = |one: &Option<&Met>| one.map(|one| Users::of(&one.accounts));
-    let sides: Vec<Option<Users>> = met.iter().map(users).collect();
+    let users = |one: Option<&Met>| one.map(|one| Users::of(&one.accounts));
+    let sides: Vec<Option<Users>> = met.iter().copied().map(users).collect();
     let best = best(&sides, questions.metric);
     let ranking = |(index, &requests): (usize, &u32)| {
         let scores: Vec<Option<&[f64]>> = met

@@ -49,8 +49,13 @@ fn paragraph(text: &str, width: usize, out: &mut dyn Write) -> io::Result<()> {
 
 fn heading(report: &CompareReport<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{BOLD}{}{BOLD:#}", report.title)?;
+    let demand = if report.notes.is_empty() {
+        ", the same demand"
+    } else {
+        ""
+    };
     let facts = format!(
-        "{} in pairs, the same demand · the least {} is best · seed {} · all users, at the provider's door",
+        "{} in pairs{demand} · the least {} is best · seed {} · all users, at the provider's door",
         number::counted(report.questions.replications, "replication"),
         users::name(report.questions.metric),
         report.seed
