@@ -5,6 +5,7 @@ mod builtin;
 mod catalog;
 mod check;
 mod compare;
+mod explain;
 mod failure;
 mod measure;
 mod options;
@@ -45,6 +46,7 @@ enum Command {
     Simulate(simulate::Simulate),
     Sweep(sweep::Sweep),
     Compare(compare::Compare),
+    Explain(explain::Explain),
     Measure(Box<measure::Measure>),
     Serve(serve::Serve),
     Analyze(analyze::Analyze),
@@ -68,6 +70,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Simulate(simulate) => simulate.run(&command(&arguments), &terminal),
         Command::Sweep(sweep) => sweep.run(&terminal),
         Command::Compare(compare) => compare.run(&terminal),
+        Command::Explain(explain) => explain.run(&terminal),
         Command::Measure(measure) => measure.run(&terminal),
         Command::Serve(serve) => serve.run(&terminal),
         Command::Analyze(analyze) => analyze.run(&terminal),

@@ -5,6 +5,7 @@
 //! nothing, so they are spread over threads and gathered in order: the thread count never shows in a result.
 
 pub mod compare;
+pub mod explain;
 pub mod repeat;
 pub mod sweep;
 pub mod users;

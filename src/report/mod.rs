@@ -7,6 +7,7 @@ pub mod analysis;
 pub mod catalogue;
 pub mod compare;
 mod csv;
+pub mod explain;
 mod figures;
 mod flat;
 mod grid;

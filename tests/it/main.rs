@@ -9,6 +9,7 @@ mod closed_loop;
 mod compare;
 mod determinism;
 mod endpoint;
+mod explain;
 mod http;
 mod import;
 mod journal;
