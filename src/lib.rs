@@ -101,6 +101,7 @@ pub mod measure;
 
 // Boundaries.
 pub mod cli;
+pub mod foreign;
 pub mod import;
 pub mod journal;
 pub mod record;
@@ -108,4 +109,5 @@ pub mod report;
 pub mod scenario;
 pub mod serve;
 pub mod targets;
+pub mod trace;
 pub mod validation;

@@ -24,6 +24,7 @@ mod text;
 mod text_published;
 mod text_spread;
 pub mod theory;
+pub mod trace;
 mod users;
 pub mod words;
 

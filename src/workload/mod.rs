@@ -2,6 +2,8 @@
 
 pub mod arrivals;
 pub mod curve;
+pub mod replay;
 
 pub use arrivals::{ArrivalProcess, Arrivals, Pattern};
 pub use curve::Curve;
+pub use replay::Replay;

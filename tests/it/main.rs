@@ -28,3 +28,4 @@ mod support;
 mod sweep;
 mod theory;
 mod tidy;
+mod trace;

@@ -101,10 +101,24 @@ const RULES: &[Rule] = &[
             "measure",
         ],
     ),
+    boundary("foreign", &["time"]),
+    boundary(
+        "trace",
+        &[
+            "time",
+            "stats",
+            "streams",
+            "distribution",
+            "workload",
+            "foreign",
+        ],
+    ),
     boundary(
         "scenario",
         &[
             "time",
+            "foreign",
+            "trace",
             "stats",
             "distribution",
             "batching",
@@ -118,7 +132,7 @@ const RULES: &[Rule] = &[
     boundary("targets", &["time", "measure", "http", "scenario"]),
     boundary(
         "import",
-        &["time", "request", "observation", "measure", "scenario"],
+        &["time", "request", "observation", "measure", "foreign"],
     ),
     boundary(
         "validation",
@@ -152,6 +166,7 @@ const RULES: &[Rule] = &[
             "experiment",
             "scenario",
             "import",
+            "trace",
             "validation",
         ],
     ),
@@ -203,6 +218,7 @@ const RULES: &[Rule] = &[
             "experiment",
             "scenario",
             "import",
+            "trace",
             "record",
             "report",
             "serve",

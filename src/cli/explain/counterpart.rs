@@ -186,7 +186,8 @@ impl<'a> Search<'a> {
             let is_alike =
                 !kind.needs_like_service || self.has_engine(peer) == self.has_engine(self.subject);
             let is_same_model = self.model_of(peer) == self.model_of(self.subject);
-            if is_alike && (is_same_model || !kind.is_hardware) {
+            let is_usable = is_alike && (is_same_model || !kind.is_hardware);
+            if is_usable && self.is_support(kind, peer) {
                 let values = self.of_peer(kind, peer);
                 let source = format!("as {} of {}", peer.model, peer.provider);
                 return (!values.is_empty()).then(|| self.decision(kind.name, &values, &source));
@@ -194,6 +195,22 @@ impl<'a> Search<'a> {
         }
         let (values, source) = self.of_catalogue(kind)?;
         Some(self.decision(kind.name, &values, &source))
+    }
+
+    /// Whether a peer's way is more support: one that never sleeps may have a slow start that nobody meets.
+    fn is_support(&self, kind: &Kind, peer: &Place) -> bool {
+        let Catalogue::LeastStart(..) = kind.catalogue else {
+            return true;
+        };
+        let plan = (self.load)(&[]);
+        let warmest = |place: &Place| {
+            let start = prediction(plan.as_ref()?, place)?.starts.first();
+            start.map(|(_, start)| start.median_s())
+        };
+        match (warmest(peer), warmest(self.subject)) {
+            (Some(theirs), Some(own)) => theirs < own,
+            _ => true,
+        }
     }
 
     /// The peer's values that differ.
@@ -273,15 +290,7 @@ impl<'a> Search<'a> {
     ) -> Option<Vec<(String, String)>> {
         let score = |set: &[String]| {
             let plan = (self.load)(set)?;
-            let provider = plan
-                .providers
-                .iter()
-                .find(|one| one.name == self.subject.provider)?;
-            let deployments = &provider.fleet.deployments;
-            let index = deployments
-                .iter()
-                .position(|one| one.name == self.subject.model)?;
-            provider.predictions[index].first().map(score)
+            prediction(&plan, self.subject).map(score)
         };
         let present = score(&[])?;
         let plan = (self.load)(&[])?;
@@ -333,6 +342,17 @@ impl<'a> Search<'a> {
         let named = self.value(place, "engine.model").and_then(Value::as_str);
         named.unwrap_or(&place.model)
     }
+}
+
+/// What the catalogue predicts of a deployment on its own GPUs.
+fn prediction<'p>(plan: &'p Plan, place: &Place) -> Option<&'p Prediction> {
+    let provider = plan
+        .providers
+        .iter()
+        .find(|one| one.name == place.provider)?;
+    let mut deployments = provider.fleet.deployments.iter();
+    let index = deployments.position(|one| one.name == place.model)?;
+    provider.predictions[index].first()
 }
 
 /// The prompt for which prefill is compared \[tokens\].

@@ -33,15 +33,14 @@ impl Decision {
         let mut place: Option<usize> = None;
         for one in decisions {
             let is_named = names.contains(&one.name.as_str());
-            match place.filter(|_| is_named) {
-                Some(at) => joined[at].take_in(one),
-                None => {
-                    if is_named {
-                        place = Some(joined.len());
-                    }
-                    joined.push(one);
-                }
+            if let Some(at) = place.filter(|_| is_named) {
+                joined[at].take_in(one);
+                continue;
             }
+            if is_named {
+                place = Some(joined.len());
+            }
+            joined.push(one);
         }
         joined
     }

@@ -165,21 +165,29 @@ fn whole_percent(gap: &Gap) -> String {
     (if has_gap { "100" } else { NONE }).to_owned()
 }
 
-/// Whose doing the gap in p95 is.
+/// Whose doing the gap is: that in p95, unless only that in CV is sure.
 pub(super) fn conclusion(report: &ExplainReport<'_>) -> String {
-    let gaps = report.explanation.gaps.iter().flatten();
-    let Some(gap) = gaps.clone().find(|one| one.figure == Figure::TtftP95) else {
+    let of = |figure| {
+        let mut gaps = report.explanation.gaps.iter().flatten();
+        gaps.find(|one| one.figure == figure)
+    };
+    let Some(p95) = of(Figure::TtftP95) else {
         return "In some combination no user gets an answer: there is no p95 to explain."
             .to_owned();
     };
-    let whole = gap.whole.estimate.point;
-    if whole <= 0.0 {
+    let is_sure = |gap: &&Gap| gap.whole.sign() == Some(1.0);
+    let gap = [Some(p95), of(Figure::Cv)]
+        .into_iter()
+        .flatten()
+        .find(is_sure);
+    let Some(gap) = gap else {
         return format!(
-            "{} is no worse supported than its counterparts: its p95 is {}.",
+            "{} is not surely worse supported than with every decision replaced: its p95 is {}.",
             report.model(),
             ends(report, Figure::TtftP95)
         );
-    }
+    };
+    let whole = gap.whole.estimate.point;
     let mut order: Vec<usize> = (0..gap.decisions.len()).collect();
     let share = |index: usize| gap.decisions[index].share.estimate.point;
     order.sort_by(|&a, &b| share(b).total_cmp(&share(a)));
@@ -188,30 +196,28 @@ pub(super) fn conclusion(report: &ExplainReport<'_>) -> String {
         format!("{} {percent:.0} %", report.decisions[index].name)
     };
     let named: Vec<String> = order.iter().take(3).map(|&index| said(index)).collect();
-    let alone: f64 = gap
-        .decisions
-        .iter()
-        .map(|one| one.alone.estimate.point)
-        .sum();
-    let compound = match alone / whole {
+    format!(
+        "Of the {} by which the {} of {} is above that with every decision replaced, {}{}.",
+        users::with_unit(gap.figure, whole),
+        users::name(gap.figure),
+        report.model(),
+        named.join(", "),
+        together(gap)
+    )
+}
+
+/// How decisions act together, where they do not just add up.
+fn together(gap: &Gap) -> &'static str {
+    let gains = gap.decisions.iter().map(|one| one.alone.estimate.point);
+    match gains.sum::<f64>() / gap.whole.estimate.point {
         ratio if ratio < 0.8 => {
-            ": they compound, replaced one at a time they would gain less than together"
+            ": they compound, replaced one at a time they gain less than together"
         }
         ratio if ratio > 1.25 => {
-            ": they overlap, replaced one at a time they would seem to gain more than there is"
+            ": they overlap, replaced one at a time they seem to gain more than there is"
         }
         _ => "",
-    };
-    let unsure = match gap.whole.sign() {
-        Some(_) => "",
-        None => " (which may be luck)",
-    };
-    format!(
-        "Of the {} by which the p95 of {} is longer than with every decision replaced{unsure}, {}{compound}.",
-        number::seconds(whole),
-        report.model(),
-        named.join(", ")
-    )
+    }
 }
 
 /// Heads and rows of one flat table, for Markdown.

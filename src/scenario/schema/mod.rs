@@ -9,6 +9,7 @@ mod cold_start;
 mod deployment;
 mod hardware;
 mod provider;
+mod replay;
 mod scaling;
 mod service;
 mod traffic;

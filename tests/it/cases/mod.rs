@@ -10,3 +10,4 @@ mod ranges;
 mod review;
 mod scaling;
 mod seeds;
+mod traces;
