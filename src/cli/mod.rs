@@ -9,6 +9,7 @@ mod explain;
 mod failure;
 mod measure;
 mod options;
+mod plan;
 mod scenarios;
 mod selftest;
 mod serve;
@@ -50,6 +51,7 @@ enum Command {
     Simulate(simulate::Simulate),
     Sweep(sweep::Sweep),
     Compare(compare::Compare),
+    Plan(plan::PlanCommand),
     Explain(explain::Explain),
     Measure(Box<measure::Measure>),
     Serve(serve::Serve),
@@ -75,6 +77,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Simulate(simulate) => simulate.run(&command(&arguments), &terminal),
         Command::Sweep(sweep) => sweep.run(&terminal),
         Command::Compare(compare) => compare.run(&terminal),
+        Command::Plan(plan) => plan.run(&terminal),
         Command::Explain(explain) => explain.run(&terminal),
         Command::Measure(measure) => measure.run(&terminal),
         Command::Serve(serve) => serve.run(&terminal),

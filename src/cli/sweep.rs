@@ -5,15 +5,12 @@ use clap::Args;
 use super::builtin;
 use super::options::{Chosen, FormatName};
 use super::terminal::Terminal;
-use super::vary::Axis;
+use super::vary::{self, Axis};
 use crate::experiment::Plan;
 use crate::experiment::sweep::{runs, sweep};
 use crate::report::sweep::{Setting, SweepReport};
-use crate::scenario::{self, Overrides};
+use crate::scenario;
 use crate::stats::PercentileMethod;
-
-/// More settings than this are a mistake.
-const MOST_SETTINGS: usize = 1000;
 
 /// Vary one or two values of a scenario: what all users meet, and what a benchmark would report
 ///
@@ -86,7 +83,6 @@ impl Sweep {
         Ok(())
     }
 
-    /// Every combination of the axes' values, the last axis fastest.
     fn settings(&self) -> anyhow::Result<Vec<Setting>> {
         if self.vary.len() > 2 {
             anyhow::bail!(
@@ -94,19 +90,7 @@ impl Sweep {
                 self.vary.len()
             );
         }
-        let mut settings = vec![Vec::new()];
-        for axis in &self.vary {
-            let longer = settings.iter().flat_map(|setting: &Setting| {
-                let with =
-                    |value: &String| [setting.as_slice(), std::slice::from_ref(value)].concat();
-                axis.values.iter().map(with)
-            });
-            settings = longer.collect();
-            if settings.len() > MOST_SETTINGS {
-                anyhow::bail!("more than {MOST_SETTINGS} settings: use larger steps");
-            }
-        }
-        Ok(settings)
+        vary::settings(&self.vary)
     }
 
     /// The scenario at every setting, or everything wrong with it at the first that is not possible.
@@ -114,15 +98,8 @@ impl Sweep {
         let text = builtin::find(&self.scenario.scenario)?;
         let common = self.scenario.overrides(self.percentile);
         let plan = |setting: &Setting| {
-            let mut set = common.set.clone();
-            let varied = self.vary.iter().zip(setting);
-            set.extend(varied.map(|(axis, value)| format!("{}={value}", axis.path)));
-            let overrides = Overrides {
-                set,
-                ..common.clone()
-            };
-            let (plan, _) = scenario::load(&text.name, &text.text, &overrides)?;
-            Ok(plan)
+            let overrides = vary::over(&common, &self.vary, setting);
+            Ok(scenario::load(&text.name, &text.text, &overrides)?.0)
         };
         settings.iter().map(plan).collect()
     }

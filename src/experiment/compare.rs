@@ -195,14 +195,14 @@ fn place_met(
         let accounts: Vec<Account> = benchmarked.iter().map(account).collect();
         (accounts, scores(plan, result, metric))
     };
-    let own = replicated(plan, place, questions.replications, keep, progress);
+    let own = replicated(plan, place, 0..questions.replications, keep, progress);
     let sized = |size: &u32| -> Vec<Vec<f64>> {
         if *size == plan.sessions[place.1].requests {
             return own.iter().map(|(_, scores)| scores.clone()).collect();
         }
         let plan = with_requests(plan, *size);
         let keep = |result: &RunResult| scores(&plan, result, metric);
-        replicated(&plan, place, questions.replications, keep, progress)
+        replicated(&plan, place, 0..questions.replications, keep, progress)
     };
     let sized: Vec<Vec<Vec<f64>>> = questions.benchmarks.iter().map(sized).collect();
     let of_lane = |lane: usize| Met {

@@ -85,7 +85,7 @@ pub fn met(
 ) -> Users {
     let place = (subject.provider, subject.session);
     let keep = |result: &super::RunResult| Account::of(&result.fleet, Some(subject.deployment));
-    Users::of(&replicated(plan, place, replications, keep, progress))
+    Users::of(&replicated(plan, place, 0..replications, keep, progress))
 }
 
 fn gap(subsets: &[Users], figure: Figure) -> Option<Gap> {

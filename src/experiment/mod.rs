@@ -6,6 +6,7 @@
 
 pub mod compare;
 pub mod explain;
+pub mod plan;
 pub mod repeat;
 pub mod sweep;
 pub mod users;

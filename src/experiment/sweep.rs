@@ -63,7 +63,7 @@ fn rows(plan: &Plan, replications: u64, progress: &(dyn Fn() + Sync)) -> Vec<Row
         for session in 0..plan.sessions.len() {
             let place = (provider, session);
             let keep = |result: &RunResult| Kept::of(plan, provider, result);
-            let kept = replicated(plan, place, replications, keep, progress);
+            let kept = replicated(plan, place, 0..replications, keep, progress);
             rows.extend(rows_of(plan, place, &kept));
         }
     }

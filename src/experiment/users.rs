@@ -4,6 +4,8 @@
 //! own figures lie around it ([`Estimate::by_sections`]). Settings that met the same demand are compared in pairs: the
 //! interval of a difference comes from the differences of each replication, so what both owe to the demand cancels.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::{Did, Keep, Plan, Run, RunResult, run};
@@ -137,6 +139,11 @@ impl Account {
         }
     }
 
+    /// Requests that arrived.
+    pub fn arrived(&self) -> u64 {
+        self.arrived
+    }
+
     fn quantile(&self, p: f64) -> Option<f64> {
         self.ttft.quantile(p).map(Duration::as_secs)
     }
@@ -259,12 +266,12 @@ impl Difference {
     }
 }
 
-/// Runs every replication of one session at one provider on all cores of the present pool and keeps of each what `keep` takes,
+/// Runs replications of one session at one provider on all cores of the present pool and keeps of each what `keep` takes,
 /// so that their runs need not be in memory together. `progress` hears of every run that ends.
 pub fn replicated<T: Send>(
     plan: &Plan,
     place: (usize, usize),
-    replications: u64,
+    replications: Range<u64>,
     keep: impl Fn(&RunResult) -> T + Sync,
     progress: &(dyn Fn() + Sync),
 ) -> Vec<T> {
@@ -279,7 +286,7 @@ pub fn replicated<T: Send>(
         progress();
         kept
     };
-    (0..replications).into_par_iter().map(job).collect()
+    replications.into_par_iter().map(job).collect()
 }
 
 #[cfg(test)]

@@ -22,6 +22,11 @@ pub(super) fn put(row: &mut Flat, name: &str, unit: &str, estimate: Option<Estim
     }
 }
 
+/// A setting's value: a number stays one, so that a spreadsheet can draw it.
+pub(super) fn value(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| text.into())
+}
+
 /// Writes rows as CSV; all have the keys of the first.
 pub(super) fn write_csv(rows: &[Flat], out: &mut dyn Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);

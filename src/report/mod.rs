@@ -15,6 +15,7 @@ mod json;
 mod markdown;
 pub mod measured;
 pub mod number;
+pub mod plan;
 mod published;
 pub mod selftest;
 pub mod sentence;

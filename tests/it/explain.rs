@@ -138,9 +138,10 @@ fn counterparts_come_from_the_best_deployment_of_the_model() {
     assert_eq!(code, Some(0), "{text}");
     for expected in [
         "cheap · qwen3-32b",
-        "4 combinations of 2 decisions",
+        "8 combinations of 3 decisions",
         "as qwen3-32b of rich",
         "scaling.min: 0 -> 1",
+        "cold start, shortest start of any storage in the catalogue",
         "gpu: \"a100-sxm-80\" -> \"h100-sxm\"",
     ] {
         assert!(text.contains(expected), "no `{expected}` in {text}");

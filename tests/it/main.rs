@@ -19,6 +19,7 @@ mod oci;
 mod oracle;
 mod peers;
 mod physics;
+mod plan;
 mod properties;
 mod questions;
 mod readme;

@@ -79,3 +79,9 @@ impl SweepReport<'_> {
         &self.plan.sessions[row.session].name
     }
 }
+
+/// The last two names of a path: `scaling.min`.
+pub(super) fn short(path: &str) -> String {
+    let names: Vec<&str> = path.split('.').collect();
+    names[names.len().saturating_sub(2)..].join(".")
+}

@@ -6,7 +6,7 @@ use super::{Setting, SweepReport};
 use crate::experiment::repeat::Spread;
 use crate::experiment::sweep::Row;
 use crate::measure::summary::CONFIDENCE;
-use crate::report::flat::Flat;
+use crate::report::flat::{self, Flat};
 use crate::report::users;
 use crate::report::{SCHEMA, VERSION};
 
@@ -32,25 +32,15 @@ pub(super) fn flat(report: &SweepReport<'_>) -> Vec<Flat> {
 }
 
 fn flat_row(report: &SweepReport<'_>, setting: &Setting, row: &Row) -> Flat {
-    let mut flat = Flat::new();
-    let mut put = |key: &str, value: Value| {
-        flat.insert(key.to_owned(), value);
-    };
-    put("provider", report.provider(row).into());
-    put("model", report.model(row).into());
-    put("session", report.session(row).into());
+    let mut cells = Flat::new();
+    cells.insert("provider".to_owned(), report.provider(row).into());
+    cells.insert("model".to_owned(), report.model(row).into());
+    cells.insert("session".to_owned(), report.session(row).into());
     for (path, value) in report.paths.iter().zip(setting) {
-        // A number stays one, so that a spreadsheet can draw it.
-        put(
-            path,
-            serde_json::from_str(value).unwrap_or_else(|_| value.as_str().into()),
-        );
+        cells.insert(path.clone(), flat::value(value));
     }
-    users::put_all(&mut flat, &row.users);
-    let mut put = |key: &str, value: Value| {
-        flat.insert(key.to_owned(), value);
-    };
-    put("window_hours", row.users.window_hours.into());
+    users::put_all(&mut cells, &row.users);
+    cells.insert("window_hours".to_owned(), row.users.window_hours.into());
     let reported = row.reported;
     let spreads = [
         (
@@ -70,10 +60,10 @@ fn flat_row(report: &SweepReport<'_>, setting: &Setting, row: &Row) -> Flat {
         ),
     ];
     for (name, unit, spread) in spreads {
-        let quantile = |pick: fn(Spread) -> Option<f64>| spread.and_then(pick);
-        put(&format!("{name}_p05{unit}"), quantile(|one| one.p05).into());
-        put(&format!("{name}_p50{unit}"), quantile(|one| one.p50).into());
-        put(&format!("{name}_p95{unit}"), quantile(|one| one.p95).into());
+        let quantile = |pick: fn(Spread) -> Option<f64>| Value::from(spread.and_then(pick));
+        cells.insert(format!("{name}_p05{unit}"), quantile(|one| one.p05));
+        cells.insert(format!("{name}_p50{unit}"), quantile(|one| one.p50));
+        cells.insert(format!("{name}_p95{unit}"), quantile(|one| one.p95));
     }
-    flat
+    cells
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{Setting, SweepReport};
+use super::{Setting, SweepReport, short};
 use crate::experiment::repeat::Spread;
 use crate::experiment::sweep::Row;
 use crate::experiment::users::Figure;
@@ -142,12 +142,6 @@ fn reported(rows: &[(&Setting, &Row)]) -> [Column; 2] {
         Column::numbers("bench.\np95 s", spreads().map(middle).collect()).rank(3),
         Column::text("90 %\nrange", spreads().map(range).collect()).rank(4),
     ]
-}
-
-/// The last two names of a path: `scaling.min`.
-fn short(path: &str) -> String {
-    let names: Vec<&str> = path.split('.').collect();
-    names[names.len().saturating_sub(2)..].join(".")
 }
 
 /// Heads and rows of one flat table, for Markdown.
