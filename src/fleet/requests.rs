@@ -502,7 +502,6 @@ impl<P: Probe> Fleet<P> {
                 }
                 if self.replica(replica).is_idle() {
                     self.became_idle(replica);
-                    self.evict_for_waiting();
                 } else {
                     self.relist(replica);
                 }
