@@ -15,7 +15,7 @@ use crate::stats::PercentileMethod;
 
 /// Compare providers or scenarios under the same demand: paired differences, and what short benchmarks would say
 ///
-/// One scenario has its providers compared, several are compared with each other. Sides meet the same arrivals and lengths as
+/// One scenario has its providers compared, or the sessions of its only one; several are compared with each other. Sides meet the same arrivals and lengths as
 /// far as their traffic is written the same, so their differences show the setting and not luck.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -114,9 +114,9 @@ impl Compare {
             By::Scenario
         });
         let sides = sides(&plans, by);
-        if sides.len() < 2 {
+        if sides.len() < 2 && sides[0].plan.sessions.len() < 2 {
             anyhow::bail!(
-                "there is one side only: `{}` has one provider\nhelp: name another scenario to compare it with",
+                "there is one side only: `{}` has one provider and one session\nhelp: name another scenario to compare it with, or one with several sessions",
                 plans[0].0
             );
         }

@@ -4,6 +4,7 @@ mod analyze;
 mod article;
 mod cases;
 mod catalogue;
+mod claims;
 mod cli;
 mod closed_loop;
 mod compare;

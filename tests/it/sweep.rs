@@ -134,3 +134,45 @@ fn what_cannot_be_varied_is_said() {
         assert!(text.contains(expected), "{arguments:?}: {text}");
     }
 }
+
+/// A folder holds every setting, its changes from the one before, and a picture; it is the same on any number of threads.
+#[test]
+fn a_folder_keeps_every_setting_and_a_picture() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let written = |name: &str, threads: &str| {
+        let path = folder.path().join(name);
+        let output = told(&[
+            "lesson",
+            "--repeat=3",
+            "--vary=providers.*.deployments.*.scaling.min=0..2",
+            "--out",
+            &path.display().to_string(),
+            "--threads",
+            threads,
+        ]);
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).expect("text");
+        assert!(text.contains("to the next setting"), "{text}");
+        let read = |file: &str| std::fs::read_to_string(path.join(file)).expect(file);
+        ["settings.csv", "p95-1.svg", "summary.json", "scenario.toml"].map(read)
+    };
+    let [csv, svg, json, scenario] = written("one", "1");
+    assert_eq!(
+        [csv.clone(), svg.clone(), json, scenario],
+        written("two", "2")
+    );
+    assert_eq!(svg.matches("<circle").count(), 3, "{svg}");
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let heads = reader.headers().expect("heads").clone();
+    let rows: Vec<csv::StringRecord> = reader.records().map(|one| one.expect("a row")).collect();
+    let cell = |row: usize, name: &str| -> Option<f64> {
+        let at = heads.iter().position(|head| head == name).expect(name);
+        rows[row][at].parse().ok()
+    };
+    assert_eq!(cell(0, "cv_change_percent"), None);
+    for row in 1..3 {
+        let cv = |row| cell(row, "cv_percent").expect("requests were answered");
+        let change = cell(row, "cv_change_percent").expect("there is a setting before");
+        assert!((change - (cv(row) - cv(row - 1))).abs() < 1e-9);
+    }
+}

@@ -8,6 +8,9 @@ use crate::report::users;
 
 /// Who is best, and whether a benchmark would have said so.
 pub(super) fn conclusion(report: &CompareReport<'_>) -> String {
+    if report.comparison.sides.len() == 1 {
+        return sessions(report);
+    }
     let subjects = &report.comparison.subjects;
     let decided: Vec<(&Subject, Best)> = subjects
         .iter()
@@ -20,6 +23,42 @@ pub(super) fn conclusion(report: &CompareReport<'_>) -> String {
         _ => many(report, &decided),
     };
     format!("{said}{}.", benchmarks(report, &decided))
+}
+
+/// One side: how its sessions differ from the first.
+fn sessions(report: &CompareReport<'_>) -> String {
+    let metric = report.questions.metric;
+    let rows = &report.comparison.sessions;
+    let signed = |sign: f64| {
+        rows.iter()
+            .filter(|one| one.difference.sign() == Some(sign))
+            .count()
+    };
+    let Some(first) = rows.first() else {
+        return "There is one side and one session: nothing to compare.".to_owned();
+    };
+    let (name, of) = (
+        users::name(metric),
+        number::counted(rows.len() as u64, "row"),
+    );
+    if let [only] = rows.as_slice() {
+        let said = match only.difference.sign() {
+            Some(sign) if sign > 0.0 => "above",
+            Some(_) => "below",
+            None => "not surely other than",
+        };
+        let [one, other] = only.points.map(|point| users::with_unit(metric, point));
+        return format!(
+            "In {} the {name} of {} is {other}, {said} the {one} of {}.",
+            only.key.session, only.key.model, only.first
+        );
+    }
+    format!(
+        "Against {}, the {name} of {of} is surely above in {} and surely below in {}.",
+        first.first,
+        signed(1.0),
+        signed(-1.0)
+    )
 }
 
 /// Nobody is surely best.
@@ -75,24 +114,26 @@ fn many(report: &CompareReport<'_>, decided: &[(&Subject, Best)]) -> String {
         .filter(|(_, wins)| *wins > 0)
         .collect();
     winners.sort_by_key(|&(side, wins)| (std::cmp::Reverse(wins), side));
-    let named: Vec<String> = winners
-        .iter()
-        .map(|&(side, wins)| format!("{} for {wins}", report.comparison.sides[side]))
+    let named: Vec<String> = (winners.iter().enumerate())
+        .map(|(index, &(side, wins))| {
+            let name = &report.comparison.sides[side];
+            match index {
+                0 => format!("{name} is surely best for {wins} of {all} rows"),
+                _ => format!("{name} for {wins}"),
+            }
+        })
         .collect();
     let metric = users::name(report.questions.metric);
     let open = match all - decided.len() {
         0 => String::new(),
         open => format!(", {open} cannot be told apart"),
     };
-    let universal = match winners.len() {
-        1 if open.is_empty() => ": it is best for all",
-        1 => "",
-        _ => ": none is best for all",
+    let universal = if winners.len() > 1 {
+        ": none is best for all"
+    } else {
+        ""
     };
-    format!(
-        "By {metric}, of {all} rows {} is surely best{open}{universal}",
-        named.join(", ")
-    )
+    format!("By {metric}, {}{open}{universal}", named.join(" and "))
 }
 
 /// How often benchmarks are wrong, on average over the rows that have a best side.
@@ -105,7 +146,7 @@ fn benchmarks(report: &CompareReport<'_>, decided: &[(&Subject, Best)]) -> Strin
             .collect();
         let mean = wrong.iter().sum::<f64>() / wrong.len() as f64;
         let share = (!wrong.is_empty()).then(|| number::percent(100.0 * mean))?;
-        Some(format!("{share} of benchmarks of {size} requests"))
+        Some(format!("{share} of those of {size} requests"))
     });
     let shares: Vec<String> = shares.collect();
     if shares.is_empty() {
@@ -116,7 +157,10 @@ fn benchmarks(report: &CompareReport<'_>, decided: &[(&Subject, Best)]) -> Strin
         Figure::TtftP50 => "median",
         _ => "p95",
     };
-    format!("; by {judged}, {} name another", shares.join(" and "))
+    format!(
+        "; by the {judged} of a benchmark, another comes first in {}",
+        shares.join(" and ")
+    )
 }
 
 /// A figure of a side as text.

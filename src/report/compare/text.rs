@@ -21,12 +21,11 @@ pub(super) fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     heading(report, width, out)?;
-    let columns = best_columns(report);
-    writeln!(
-        out,
-        "\n{}",
-        grid::fitted(columns.clone(), columns, width, 1)
-    )?;
+    if report.comparison.sides.len() > 1 {
+        let columns = best_columns(report);
+        let table = grid::fitted(columns.clone(), columns, width, 1);
+        writeln!(out, "\n{table}")?;
+    }
     pairs(report, width, out)?;
     sessions(report, width, out)?;
     for routing in &report.comparison.routing {

@@ -226,7 +226,8 @@ fn stands(report: &PlanReport<'_>, one: &Candidate) -> String {
     let ratio = |(index, objective): (usize, &Objective)| {
         (index, *objective, row.upper[index] / objective.limit)
     };
-    let worst = report.aim.objectives.iter().enumerate().map(ratio);
+    // The first of equals.
+    let worst = report.aim.objectives.iter().enumerate().rev().map(ratio);
     let Some((index, objective, _)) = worst.max_by(|a, b| a.2.total_cmp(&b.2)) else {
         return String::new();
     };

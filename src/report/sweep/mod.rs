@@ -1,13 +1,16 @@
 //! A sweep: a table of every setting, and its p95 as a picture.
 
 mod rows;
+mod svg;
 mod text;
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use super::{Format, VERSION, flat, json, markdown};
 use crate::experiment::Plan;
 use crate::experiment::sweep::{Point, Row};
+use crate::experiment::users::{Difference, Figure};
 
 /// One value for each axis, as written.
 pub type Setting = Vec<String>;
@@ -46,6 +49,14 @@ impl SweepReport<'_> {
         for row in &cells {
             markdown::line(row, out)?;
         }
+        for rows in self.flat().chunks(self.settings.len()) {
+            writeln!(
+                out,
+                "\n{}: {}",
+                self.label(rows),
+                text::conclusion(self, rows)
+            )?;
+        }
         writeln!(
             out,
             "\nthermocline {VERSION}, seed {}, {} replications of each setting",
@@ -61,6 +72,53 @@ impl SweepReport<'_> {
             pairs.map(move |(setting, point)| (setting, &point.rows[row]))
         };
         (0..rows).flat_map(of_row).collect()
+    }
+
+    /// The pictures of all models, each with a file's name.
+    pub fn pictures(&self) -> io::Result<Vec<(String, String)>> {
+        let rows = self.flat();
+        let models = rows.chunks(self.settings.len()).enumerate();
+        let picture = |(index, rows): (usize, &[(&Setting, &Row)])| {
+            Ok((format!("p95-{}.svg", index + 1), svg::draw(self, rows)?))
+        };
+        models.map(picture).collect()
+    }
+
+    /// Stretches of settings that differ in the last axis alone, in the order of the settings.
+    fn runs(&self, rows: &[(&Setting, &Row)]) -> Vec<Range<usize>> {
+        let prefix = |at: usize| &rows[at].0[..self.paths.len().saturating_sub(1)];
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for at in 0..rows.len() {
+            match runs.last_mut() {
+                Some(run) if prefix(run.start) == prefix(at) => run.end = at + 1,
+                _ => runs.push(at..at + 1),
+            }
+        }
+        runs
+    }
+
+    /// By how much a figure changes from each setting's neighbour before it on the last axis; the first of each run has none.
+    fn changes(&self, rows: &[(&Setting, &Row)], figure: Figure) -> Vec<Option<Difference>> {
+        let mut changes = Vec::new();
+        for run in self.runs(rows) {
+            changes.push(None);
+            for pair in rows[run].windows(2) {
+                changes.push(pair[1].1.users.above(&pair[0].1.users, figure));
+            }
+        }
+        changes
+    }
+
+    /// Whose settings these are: `acme · model · peak`.
+    fn label(&self, rows: &[(&Setting, &Row)]) -> String {
+        let Some((_, row)) = rows.first() else {
+            return String::new();
+        };
+        let label = format!("{} · {}", self.provider(row), self.model(row));
+        if self.plan.sessions.len() > 1 {
+            return format!("{label} · {}", self.session(row));
+        }
+        label
     }
 
     fn provider(&self, row: &Row) -> &str {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{Setting, SweepReport};
 use crate::experiment::repeat::Spread;
 use crate::experiment::sweep::Row;
+use crate::experiment::users::Figure;
 use crate::measure::summary::CONFIDENCE;
 use crate::report::flat::{self, Flat};
 use crate::report::users;
@@ -25,9 +26,25 @@ pub(super) fn results(report: &SweepReport<'_>) -> Value {
     })
 }
 
+/// A row per setting, setting by setting within a model.
 pub(super) fn flat(report: &SweepReport<'_>) -> Vec<Flat> {
-    let rows = report.flat().into_iter();
-    rows.map(|(setting, row)| flat_row(report, setting, row))
+    let all = report.flat();
+    let of_model = |rows: &[(&Setting, &Row)]| {
+        let mut flat: Vec<Flat> = rows
+            .iter()
+            .map(|(setting, row)| flat_row(report, setting, row))
+            .collect();
+        for figure in Figure::ALL {
+            let (name, unit) = figure.name();
+            for (cells, change) in flat.iter_mut().zip(report.changes(rows, figure)) {
+                let change = change.map(|one| one.estimate);
+                flat::put(cells, &format!("{name}_change"), unit, change);
+            }
+        }
+        flat
+    };
+    all.chunks(report.settings.len())
+        .flat_map(of_model)
         .collect()
 }
 

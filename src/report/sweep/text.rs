@@ -58,21 +58,50 @@ fn model(
     width: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let Some((_, first)) = rows.first() else {
-        return Ok(());
-    };
-    let mut name = format!("{} · {}", report.provider(first), report.model(first));
-    if report.plan.sessions.len() > 1 {
-        name = format!("{name} · {}", report.session(first));
-    }
-    writeln!(out, "\n{BOLD}{name}{BOLD:#}")?;
+    writeln!(out, "\n{BOLD}{}{BOLD:#}", report.label(rows))?;
     let columns = columns(report, rows);
     writeln!(out, "{}", grid::fitted(columns.clone(), columns, width, 1))?;
     if rows.len() > 1 {
         writeln!(out)?;
         curve(report, rows, width, out)?;
+        writeln!(out)?;
+        for line in wrapped(&conclusion(report, rows), width) {
+            writeln!(out, "{BOLD}{line}{BOLD:#}")?;
+        }
     }
     Ok(())
+}
+
+/// From which setting to the next p95 surely changes, in pairs under the same demand.
+pub(super) fn conclusion(report: &SweepReport<'_>, rows: &[(&Setting, &Row)]) -> String {
+    let changes = report.changes(rows, Figure::TtftP95);
+    let steps = changes.iter().flatten().count();
+    if steps == 0 {
+        return "One setting has no neighbour to compare it with.".to_owned();
+    }
+    let signed = |sign: f64| {
+        let changes = changes.iter().enumerate();
+        changes.filter(move |(_, one)| one.is_some_and(|one| one.sign() == Some(sign)))
+    };
+    let rises = signed(1.0).count();
+    let Some((last, Some(change))) = signed(-1.0).next_back() else {
+        return format!(
+            "No step to the next setting surely lowers p95; {rises} of {steps} surely raise it."
+        );
+    };
+    let interval = change.estimate.interval.map_or_else(String::new, |one| {
+        let ends = [one.low, one.high].map(number::bare_seconds);
+        format!(", 95 % interval {} to {}", ends[0], ends[1])
+    });
+    format!(
+        "p95 surely falls at {} of {steps} steps to the next setting and rises at {rises}; the last fall is from {} to {}, by {} \
+         ({} s{interval}).",
+        signed(-1.0).count(),
+        rows[last - 1].0.join(", "),
+        rows[last].0.join(", "),
+        number::seconds(-change.estimate.point),
+        number::bare_seconds(change.estimate.point),
+    )
 }
 
 /// The setting's columns and the figures'; those of least rank stay longest.
