@@ -31,3 +31,4 @@ mod sweep;
 mod theory;
 mod tidy;
 mod trace;
+mod trace_laws;
