@@ -5,6 +5,7 @@
 
 mod cold;
 mod figures;
+mod planning;
 mod queues;
 mod ranges;
 mod review;
