@@ -149,5 +149,5 @@ pub(super) fn write_csv(report: &CalibrationReport<'_>, out: &mut dyn Write) -> 
         .iter()
         .map(|check| row(report, check))
         .collect();
-    crate::report::csv::write_rows(&rows, out)
+    crate::report::flat::write_csv(&rows, out)
 }

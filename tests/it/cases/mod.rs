@@ -6,6 +6,7 @@
 mod calibrate;
 mod cold;
 mod figures;
+mod planning;
 mod queues;
 mod ranges;
 mod review;
