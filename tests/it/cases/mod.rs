@@ -5,9 +5,11 @@
 
 mod cold;
 mod figures;
+mod places;
 mod queues;
 mod ranges;
 mod review;
 mod scaling;
 mod seeds;
+mod shared_fleet;
 mod traces;
