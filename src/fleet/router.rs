@@ -13,20 +13,21 @@ impl<P: Probe> Fleet<P> {
             return None;
         }
         let record = &self.records[request as usize];
-        let mut open = own.open.iter();
-        let has_room = |&replica: &u32| self.replicas[replica as usize].has_room(record);
+        let has_room = |replica: u32| self.replicas[replica as usize].has_room(record);
         if own.config.sharing.is_some() {
             // Rather one that has the model than one that must switch.
-            let has_model = |&replica: &u32| {
+            let has_model = |replica: u32| {
                 let residents = self.replicas[replica as usize].residents.as_ref();
                 residents.is_some_and(|residents| residents.has(record.model))
             };
-            let mut there = own.open.iter().filter(has_model);
-            if let Some(replica) = there.find(has_room) {
-                return Some(replica);
+            let there = own
+                .open
+                .find(|replica| has_model(replica) && has_room(replica));
+            if there.is_some() {
+                return there;
             }
         }
-        open.find(has_room)
+        own.open.find(has_room)
     }
 
     /// The ready replica whose own queue takes the next request. There is one.

@@ -103,6 +103,7 @@ impl Residents {
 
 impl Replica {
     /// Whether it would take a request of this kind at once, perhaps by a switch.
+    #[inline]
     pub(super) fn has_room(&self, record: &super::record::Record) -> bool {
         self.executor.has_room(&record.job)
             && self

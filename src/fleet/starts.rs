@@ -4,6 +4,7 @@ use super::cold_start::{PhaseTime, StartPlan, Transfer};
 use super::config::Share;
 use super::event::Event;
 use super::gpu_pool::Place;
+use super::ledger::Activity;
 use super::node_cache::Level;
 use super::probe::Probe;
 use super::replica::Replica;
@@ -89,14 +90,16 @@ impl<P: Probe> Fleet<P> {
             evicted_at: Time::MAX,
             outstays: false,
             idle_event: None,
+            activity: None,
             accounted: now,
+            times: [Duration::ZERO; Activity::ALL.len()],
         };
         let place = if let Some(place) = self.free_replicas.pop() {
             let old = &self.replicas[place as usize];
-            let (generation, wake_generation) = (old.generation, old.wake_generation);
             self.replicas[place as usize] = Replica {
-                generation,
-                wake_generation,
+                generation: old.generation,
+                wake_generation: old.wake_generation,
+                idle_event: old.idle_event,
                 ..fresh
             };
             place
@@ -127,7 +130,6 @@ impl<P: Probe> Fleet<P> {
             return false;
         };
         let own = &self.deployments[deployment as usize].config.placements[placement as usize];
-        let now = self.calendar.now();
         let server = &mut self.replicas[replica as usize];
         (server.placement, server.place) = (placement, place);
         server.executor = Executor::new(&own.batching);
@@ -141,7 +143,7 @@ impl<P: Probe> Fleet<P> {
         server.evicting_pool = own.pool.filter(|&pool| self.pools[pool].evict_idle);
         server.most_requests = own.batching.most_requests().unwrap_or(u32::MAX);
         server.holds_gpus = true;
-        server.accounted = now;
+        self.account_replica(replica);
         true
     }
 
@@ -285,9 +287,9 @@ impl<P: Probe> Fleet<P> {
     /// A start is over: the replica serves.
     fn become_ready(&mut self, replica: u32) {
         let now = self.now();
-        self.account_replica(replica);
         self.keep_weights(replica);
         self.replica(replica).become_stage(Stage::Ready);
+        self.account_replica(replica);
         self.tell(replica);
         let deployment = self.replica(replica).deployment;
         let own = self.deployment(deployment);
