@@ -122,7 +122,8 @@ impl Deployment {
                 fleet.phase,
                 fleet.window,
                 own(&format!("traffic/{}/arrivals", traffic.name)),
-            ),
+            )
+            .dealt_by(streams.stream("trace/deal")),
             lengths: own(&format!("traffic/{}/lengths", traffic.name)),
             service: own(&format!("traffic/{}/service", traffic.name)),
         });

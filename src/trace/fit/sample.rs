@@ -76,6 +76,7 @@ impl Sample {
             speed: 1.0,
             step,
             lengths: [false; 2],
+            slice: [0.0, 1.0],
         };
         let process = ArrivalProcess {
             pattern: Pattern::Trace(replay),
