@@ -5,13 +5,17 @@
 mod account;
 pub mod analysis;
 pub mod catalogue;
+pub mod compare;
 mod csv;
+pub mod explain;
 mod figures;
+mod flat;
 mod grid;
 mod json;
 mod markdown;
 pub mod measured;
 pub mod number;
+pub mod plan;
 mod published;
 pub mod selftest;
 pub mod sentence;
@@ -22,6 +26,7 @@ mod text_published;
 mod text_spread;
 pub mod theory;
 pub mod trace;
+mod users;
 pub mod words;
 
 use std::io::{self, Write};

@@ -46,6 +46,7 @@ pub(super) fn read(name: String, mut reader: Reader<'_>, catalog: &Catalog) -> P
         deployments,
     };
     Provider {
+        demand: name.clone(),
         name,
         fleet,
         benchmarked: Vec::new(),

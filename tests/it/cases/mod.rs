@@ -6,6 +6,7 @@
 mod cold;
 mod figures;
 mod places;
+mod planning;
 mod queues;
 mod ranges;
 mod review;
