@@ -5,10 +5,12 @@
 
 mod cold;
 mod figures;
+mod places;
 mod planning;
 mod queues;
 mod ranges;
 mod review;
 mod scaling;
 mod seeds;
+mod shared_fleet;
 mod traces;
