@@ -21,6 +21,7 @@ use crate::stats::{Histogram, PercentileMethod};
 use crate::streams::Streams;
 use crate::target::Target;
 use crate::time::{Duration, Time};
+use crate::workload::{Popularity, Tier};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use watch::Watch;
@@ -44,6 +45,8 @@ pub struct Plan {
     pub benchmark: Protocol,
     /// Whose models.
     pub providers: Vec<Provider>,
+    /// What users ask of providers with a catalogue.
+    pub popularity: Option<Popularity>,
     /// Figures that others have published of these models.
     pub published: Vec<Published>,
     /// What is known of hardware and software, the scenario's own entries included.
@@ -72,6 +75,67 @@ pub struct Provider {
     pub benchmarked: Vec<u32>,
     /// What the catalogue predicts, by deployment and placement; empty where times are stated.
     pub predictions: Vec<Vec<Prediction>>,
+    /// Which deployments are its part of the plan's popularity.
+    pub catalogue: Option<Catalogue>,
+}
+
+/// A provider's catalogue: the most popular models, each a deployment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Catalogue {
+    /// Index of the deployment of rank 1; the others follow by rank.
+    pub first: u32,
+    /// How many models.
+    pub models: u32,
+}
+
+impl Catalogue {
+    /// The rank of a deployment, counted from 1, if it is of the catalogue.
+    pub fn rank(&self, deployment: u32) -> Option<usize> {
+        let index = deployment.checked_sub(self.first)?;
+        (index < self.models).then_some(index as usize + 1)
+    }
+}
+
+/// A part of a provider's fleet that results speak of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// One deployment, by index.
+    Deployment(u32),
+    /// The models of its catalogue in one tier of popularity.
+    Tier(Tier),
+    /// Everything.
+    All,
+}
+
+impl Plan {
+    /// The tier of a deployment, if it is of a catalogue.
+    pub fn tier(&self, provider: usize, deployment: u32) -> Option<Tier> {
+        let rank = self.providers[provider]
+            .catalogue
+            .as_ref()?
+            .rank(deployment)?;
+        Some(self.popularity.as_ref()?.tier(rank))
+    }
+
+    /// The deployments of a part, by index.
+    pub fn members(&self, provider: usize, part: Part) -> impl Iterator<Item = u32> {
+        let count = self.providers[provider].fleet.deployments.len() as u32;
+        (0..count).filter(move |&deployment| match part {
+            Part::Deployment(index) => index == deployment,
+            Part::Tier(tier) => self.tier(provider, deployment) == Some(tier),
+            Part::All => true,
+        })
+    }
+
+    /// What a part is called in results: a model's name, or a tier's and how many models are in it.
+    pub fn part_name(&self, provider: usize, part: Part) -> String {
+        let deployments = &self.providers[provider].fleet.deployments;
+        match part {
+            Part::Deployment(index) => deployments[index as usize].name.clone(),
+            Part::Tier(tier) => format!("{} {}", tier.name(), self.members(provider, part).count()),
+            Part::All => format!("all {}", deployments.len()),
+        }
+    }
 }
 
 /// What the catalogue predicts of a deployment on certain GPUs.

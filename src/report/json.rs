@@ -13,10 +13,12 @@ use super::account::{self, Account};
 use super::figures::Line;
 use super::published::{self, Pair, deviation_percent};
 use super::{Report, VERSION};
+use crate::experiment::Part;
 use crate::experiment::repeat::{Reported, Row, Spread};
 use crate::measure::feasible::Assessment;
 use crate::measure::summary::{AwareQuantile, CONFIDENCE, Cold, Ttft};
 use crate::measure::verdict::{Classes, Verdict};
+use crate::workload::Tier;
 
 /// The number of this layout.
 pub(super) const SCHEMA: u32 = 1;
@@ -33,6 +35,9 @@ struct Results {
     scenario: Scenario,
     benchmarks: Vec<Benchmark>,
     fleet: Vec<Fleet>,
+    /// Of providers with a catalogue, by tier of popularity.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fleet_tiers: Vec<Fleet>,
     fleet_totals: Vec<Fleet>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     published: Vec<PublishedRow>,
@@ -131,8 +136,13 @@ struct SpreadRow {
 #[derive(Debug, Serialize)]
 struct Fleet {
     provider: String,
-    /// `null` for all of the provider's.
+    /// `null` for a tier and for all of the provider's.
     model: Option<String>,
+    /// Of the models of a catalogue, and of what is added up by it.
+    tier: Option<&'static str>,
+    models: u32,
+    /// Models that most of their requests met cold.
+    mostly_cold_models: u32,
     session: String,
     window_s: f64,
     requests: u64,
@@ -156,6 +166,7 @@ struct Fleet {
     ttft_p99_s: Option<f64>,
     ttft_max_s: Option<f64>,
     ttft_mean_s: Option<f64>,
+    ttft_cv_percent: Option<f64>,
     cold_starts: u64,
     starts_host_ram: u64,
     starts_local_disk: u64,
@@ -259,6 +270,7 @@ impl Results {
                 .map(|row| Benchmark::of(report, row))
                 .collect(),
             fleet: fleet(&accounts),
+            fleet_tiers: fleet(&account::of_tiers(report, &accounts)),
             fleet_totals: fleet(&totals),
             published: pairs
                 .iter()
@@ -408,14 +420,25 @@ impl Fleet {
     fn of(report: &Report<'_>, account: &Account) -> Self {
         let provider = &report.plan.providers[account.provider];
         let ledger = &account.ledger;
-        let model = |index: usize| provider.fleet.deployments[index].name.clone();
+        let plan = report.plan;
+        let (model, tier) = match account.part {
+            Part::Deployment(index) => (
+                Some(provider.fleet.deployments[index as usize].name.clone()),
+                plan.tier(account.provider, index),
+            ),
+            Part::Tier(tier) => (None, Some(tier)),
+            Part::All => (None, None),
+        };
         let [loading, busy, idle, draining] = account.replica_hours();
         let gpu = ledger.gpu_hours();
         let [host_ram, local_disk, remote] = account.starts;
         Self {
             provider: provider.name.clone(),
-            model: account.deployment.map(model),
-            session: report.plan.sessions[account.session].name.clone(),
+            model,
+            tier: tier.map(Tier::name),
+            models: account.deployments,
+            mostly_cold_models: account.mostly_cold,
+            session: plan.sessions[account.session].name.clone(),
             window_s: ledger.window.as_secs(),
             requests: ledger.arrived,
             succeeded: ledger.succeeded,
@@ -438,6 +461,7 @@ impl Fleet {
             ttft_p99_s: account.ttft_s(0.99),
             ttft_max_s: account.ttft.max().map(crate::time::Duration::as_secs),
             ttft_mean_s: account.ttft.mean_secs(),
+            ttft_cv_percent: account.cv_percent(),
             cold_starts: account.cold_starts(),
             starts_host_ram: host_ram,
             starts_local_disk: local_disk,

@@ -19,7 +19,7 @@ pub mod units;
 pub use document::{Document, Key, Node, Notation, Table, Value};
 pub use kind::Kind;
 pub use problem::{Complaint, Part, Problem, ScenarioError, SourceId, Sources, Span, did_you_mean};
-pub use reader::{Reader, Reading, Variant};
+pub use reader::{Reader, Reading, Template, Variant};
 pub use schema::{Overrides, Schedule, load, optional_span};
 pub use understood::Understood;
 

@@ -106,6 +106,7 @@ const RULES: &[Rule] = &[
         &[
             "time",
             "stats",
+            "streams",
             "distribution",
             "batching",
             "catalog",

@@ -7,7 +7,9 @@ mod benchmark;
 mod catalogue;
 mod cold_start;
 mod deployment;
+mod expansion;
 mod hardware;
+mod popularity;
 mod provider;
 mod scaling;
 mod service;
@@ -56,8 +58,10 @@ fn plan(mut root: Reader<'_>, percentile: PercentileMethod) -> Plan {
     let title = root.or_default("title", &Kind::text(), "untitled");
     let seed = root.or_default("seed", &Kind::whole(), "1");
     let (start, warm_up, horizon) = time(root.table("time"));
-    let (benchmark, sessions, models) = benchmark::read(root.table("benchmark"), start, warm_up);
+    let (benchmark, sessions, wanted) = benchmark::read(root.table("benchmark"), start, warm_up);
     let catalog = catalogue::read(root.table("catalog"));
+    let users = root.optional_table("popularity");
+    let users = users.map(|inner| popularity::read(inner, seed));
     let mut providers: Vec<Provider> = Vec::new();
     let entries = root.entries("providers");
     if entries.is_empty() && root.is_sound("providers") {
@@ -67,9 +71,25 @@ fn plan(mut root: Reader<'_>, percentile: PercentileMethod) -> Plan {
         );
     }
     for (name, entry) in entries {
-        providers.push(provider::read(name, entry, &catalog));
+        providers.push(provider::read(name, entry, &catalog, users.as_ref()));
     }
-    benchmark::choose(&mut root, &models, &mut providers);
+    if users.is_some() && providers.iter().all(|one| one.catalogue.is_none()) {
+        let help = "give one a catalogue, for example catalogue.deployment.gpu = \"h100-sxm\"";
+        root.problem_at(
+            "popularity",
+            "no provider has its models",
+            "for nobody",
+            help,
+        );
+    }
+    let requests = sessions.iter().any(|session| session.requests > 0);
+    let pinned = users.as_ref().map(|users| users.pinned.as_slice());
+    benchmark::choose(
+        &mut root,
+        &wanted,
+        pinned.filter(|_| requests),
+        &mut providers,
+    );
     let published = published(&mut root, &providers);
     root.finish();
     Plan {
@@ -81,6 +101,7 @@ fn plan(mut root: Reader<'_>, percentile: PercentileMethod) -> Plan {
         sessions,
         benchmark,
         providers,
+        popularity: users.map(|users| users.popularity),
         published,
         catalog,
     }

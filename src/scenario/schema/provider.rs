@@ -1,11 +1,12 @@
 //! A provider: its network, its stocks of GPUs, its links and its deployments.
 
 use super::super::{Kind, Reader};
-use super::deployment;
 use super::hardware::unknown;
+use super::popularity::Users;
 use super::values::{distribution, seconds};
+use super::{deployment, expansion};
 use crate::catalog::Catalog;
-use crate::experiment::Provider;
+use crate::experiment::{Catalogue, Provider};
 use crate::fleet::FleetConfig;
 use crate::fleet::config::{LinkConfig, Network, PoolConfig};
 use crate::time::{Duration, Time};
@@ -18,7 +19,12 @@ pub(super) struct Context<'a> {
 }
 
 /// One provider. `phase` and `window` are set by each run.
-pub(super) fn read(name: String, mut reader: Reader<'_>, catalog: &Catalog) -> Provider {
+pub(super) fn read(
+    name: String,
+    mut reader: Reader<'_>,
+    catalog: &Catalog,
+    users: Option<&Users>,
+) -> Provider {
     let network = network(reader.table("network"), catalog);
     let evict_idle = reader.or_default("evict_idle", &Kind::boolean(), "false");
     let pools = pools(reader.table("gpus"), evict_idle);
@@ -29,13 +35,19 @@ pub(super) fn read(name: String, mut reader: Reader<'_>, catalog: &Catalog) -> P
         links: &links,
     };
     let entries = reader.entries("deployments");
-    if entries.is_empty() && reader.is_sound("deployments") {
-        reader.missing("deployments", "{ my-model = {} }");
-    }
+    let names: Vec<String> = entries.iter().map(|(model, _)| model.clone()).collect();
     let read = entries
         .into_iter()
         .map(|(model, entry)| deployment::read(model, entry, &context));
-    let (deployments, predictions) = read.unzip();
+    let mut deployed: Vec<_> = read.collect();
+    let catalogue = catalogue(&mut reader, users, &context, &names).map(|(catalogue, models)| {
+        deployed.extend(models);
+        catalogue
+    });
+    if deployed.is_empty() && reader.is_sound("deployments") && reader.is_sound("catalogue") {
+        reader.missing("deployments", "{ my-model = {} }");
+    }
+    let (deployments, predictions) = deployed.into_iter().unzip();
     reader.finish();
     let fleet = FleetConfig {
         phase: Duration::ZERO,
@@ -50,7 +62,30 @@ pub(super) fn read(name: String, mut reader: Reader<'_>, catalog: &Catalog) -> P
         fleet,
         benchmarked: Vec::new(),
         predictions,
+        catalogue,
     }
+}
+
+/// The provider's part of the popularity's models, where it has a `catalogue`.
+fn catalogue(
+    reader: &mut Reader<'_>,
+    users: Option<&Users>,
+    context: &Context<'_>,
+    before: &[String],
+) -> Option<(Catalogue, Vec<expansion::Deployed>)> {
+    let mut inner = reader.optional_table("catalogue")?;
+    let Some(users) = users else {
+        inner.take_toml();
+        inner.finish();
+        reader.problem_at(
+            "catalogue",
+            "a catalogue needs to know what users ask for",
+            "there is no `popularity` table",
+            "add one, for example popularity = { models = 400, rate = \"50/s\" }",
+        );
+        return None;
+    };
+    Some(expansion::read(inner, users, context, before))
 }
 
 /// The way to the fleet: stated, or chosen from the catalogue with `path` (round trip) and `via` (gateway).
