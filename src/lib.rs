@@ -91,6 +91,7 @@ pub mod workload;
 // The simulated target.
 pub mod calendar;
 pub mod fleet;
+pub mod policy;
 
 // The real target.
 pub mod http;

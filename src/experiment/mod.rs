@@ -4,9 +4,12 @@
 //! demand, and then the benchmark goes through it. The measured window holds its first instant but not its last. Runs share
 //! nothing, so they are spread over threads and gathered in order: the thread count never shows in a result.
 
+pub mod catalogue;
 pub mod repeat;
 pub mod sweep;
 pub mod watch;
+
+pub use catalogue::{Bet, Budget, Catalogue, Lot, Software};
 
 use crate::catalog::Catalog;
 use crate::catalog::performance::Performance;
@@ -79,23 +82,6 @@ pub struct Provider {
     pub catalogue: Option<Catalogue>,
 }
 
-/// A provider's catalogue: the most popular models, each a deployment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Catalogue {
-    /// Index of the deployment of rank 1; the others follow by rank.
-    pub first: u32,
-    /// How many models.
-    pub models: u32,
-}
-
-impl Catalogue {
-    /// The rank of a deployment, counted from 1, if it is of the catalogue.
-    pub fn rank(&self, deployment: u32) -> Option<usize> {
-        let index = deployment.checked_sub(self.first)?;
-        (index < self.models).then_some(index as usize + 1)
-    }
-}
-
 /// A part of a provider's fleet that results speak of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
@@ -143,6 +129,8 @@ impl Plan {
 pub struct Prediction {
     /// The placement.
     pub placement: String,
+    /// What runs there.
+    pub software: Software,
     /// Prefill and decode.
     pub performance: Arc<Performance>,
     /// Cold starts, by where the weights are.

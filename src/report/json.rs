@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::account::{self, Account};
+use super::allotment::Allotment;
 use super::figures::Line;
 use super::published::{self, Pair, deviation_percent};
 use super::{Report, VERSION};
@@ -39,6 +40,9 @@ struct Results {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fleet_tiers: Vec<Fleet>,
     fleet_totals: Vec<Fleet>,
+    /// Who got what.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    catalogues: Vec<Allotment>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     published: Vec<PublishedRow>,
 }
@@ -272,6 +276,7 @@ impl Results {
             fleet: fleet(&accounts),
             fleet_tiers: fleet(&account::of_tiers(report, &accounts)),
             fleet_totals: fleet(&totals),
+            catalogues: Allotment::all(report),
             published: pairs
                 .iter()
                 .map(|pair| PublishedRow::of(report, pair))

@@ -3,6 +3,7 @@
 //! A figure that is undefined is `–` in text and `null` in JSON. The wire names stand in `json.rs` and are the same in CSV.
 
 mod account;
+mod allotment;
 pub mod analysis;
 pub mod catalogue;
 mod csv;

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::account::{self, Account};
+use super::allotment;
 use super::figures::{self, Line, has_failures};
 use super::grid::{self, Column};
 use super::number::{self, NONE};
@@ -36,6 +37,7 @@ pub(super) fn write(report: &Report<'_>, width: usize, out: &mut dyn Write) -> i
     super::text_spread::write(report, width, out)?;
     super::text_published::write(report, width, out)?;
     fleet(report, width, out)?;
+    allotment::write(report, width, out)?;
     warnings(report, width, out)
 }
 

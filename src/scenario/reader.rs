@@ -378,6 +378,11 @@ impl Reader<'_> {
         self.push(message.into(), Some(span), label.into(), Some(help.into()));
     }
 
+    /// Reports a problem in a template.
+    pub fn problem_in(&self, at: Span, message: String, label: &str, help: &str) {
+        self.push(message, Some(at), label.to_owned(), Some(help.to_owned()));
+    }
+
     /// Whether a key has no problem so far, so that its value can be compared with others.
     pub fn is_sound(&self, key: &str) -> bool {
         !self.muted
@@ -603,6 +608,35 @@ impl Reader<'_> {
 pub struct Template {
     table: Table,
     header: Span,
+}
+
+impl Template {
+    /// A single number in a table, which the program itself states.
+    pub fn of(table: &str, key: &str, number: i64) -> Self {
+        let entry = |name: &str, value| {
+            let (name, span) = (name.to_owned(), Span::FILE);
+            let mut table = Table::default();
+            table.push(Key { name, span }, Node { value, span });
+            table
+        };
+        let inner = entry(key, Value::Integer(number));
+        Self {
+            table: entry(table, Value::Table(inner)),
+            header: Span::FILE,
+        }
+    }
+
+    /// Where the template gives a key of one of its tables.
+    pub fn given(&self, table: &str, key: &str) -> Option<Span> {
+        let found = |table: &Table, name: &str| {
+            let entry = table.iter().find(|(key, _)| key.name == name);
+            entry.map(|(key, node)| (key.span, node.value.clone()))
+        };
+        match found(&self.table, table)? {
+            (_, Value::Table(inner)) => found(&inner, key).map(|(span, _)| span),
+            _ => None,
+        }
+    }
 }
 
 /// Notes a table as it stands in the scenario.

@@ -109,9 +109,11 @@ impl Understood {
         id
     }
 
-    /// Lines behind the scenario.
+    /// Lines behind the scenario, if there are any.
     pub(super) fn remark(&mut self, lines: Vec<String>) {
-        self.remarks.push(Remark::Lines(lines));
+        if !lines.is_empty() {
+            self.remarks.push(Remark::Lines(lines));
+        }
     }
 
     fn put(&mut self, table: TableId, key: &str, slot: Slot) {

@@ -17,6 +17,7 @@ mod oci;
 mod oracle;
 mod peers;
 mod physics;
+mod policy;
 mod popularity;
 mod properties;
 mod readme;

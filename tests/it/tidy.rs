@@ -61,6 +61,7 @@ const RULES: &[Rule] = &[
             "stats::TimeAverage",
         ],
     ),
+    pure("policy", &["theory", "batching", "fleet"]),
     pure(
         "measure",
         &[
@@ -98,6 +99,7 @@ const RULES: &[Rule] = &[
             "batching",
             "workload",
             "fleet",
+            "policy",
             "measure",
         ],
     ),
@@ -112,6 +114,7 @@ const RULES: &[Rule] = &[
             "catalog",
             "workload",
             "fleet",
+            "policy",
             "measure",
             "experiment",
         ],
@@ -149,6 +152,7 @@ const RULES: &[Rule] = &[
             "distribution",
             "workload",
             "fleet",
+            "policy",
             "measure",
             "experiment",
             "scenario",

@@ -3,12 +3,14 @@
 //! Each function reads one table and returns the finished configuration; ranges are checked as values are read, combinations
 //! right after. So this folder is also the reference of keys and defaults, and `check` prints both.
 
+mod allotment;
 mod benchmark;
 mod catalogue;
 mod cold_start;
 mod deployment;
 mod expansion;
 mod hardware;
+mod investment;
 mod popularity;
 mod provider;
 mod scaling;
@@ -91,6 +93,10 @@ fn plan(mut root: Reader<'_>, percentile: PercentileMethod) -> Plan {
         &mut providers,
     );
     let published = published(&mut root, &providers);
+    for provider in &providers {
+        let popularity = users.as_ref().map(|users| &users.popularity);
+        root.remark(popularity.map_or_else(Vec::new, |one| allotment::lines(provider, one)));
+    }
     root.finish();
     Plan {
         title,

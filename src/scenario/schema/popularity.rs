@@ -88,6 +88,11 @@ pub(super) fn read(mut reader: Reader<'_>, seed: u64) -> Users {
 }
 
 impl Users {
+    /// Mean lengths of a prompt and of an answer \[tokens\].
+    pub(super) fn mean_tokens(&self) -> [f64; 2] {
+        [&self.prompt_tokens, &self.output_tokens].map(Distribution::mean)
+    }
+
     /// The users of one model, counted from rank 1, at a deployment of it.
     pub(super) fn of(&self, rank: usize, deployment: &DeploymentConfig) -> TrafficConfig {
         TrafficConfig {
@@ -325,6 +330,7 @@ enum Bursts {
 fn bursts(reader: &mut Reader<'_>) -> Bursts {
     let forms = [
         Variant::unit("poisson"),
+        Variant::unit("deterministic"),
         Variant::table("gamma"),
         Variant::table("weibull"),
         Variant::table("mmpp"),
@@ -340,6 +346,7 @@ fn bursts(reader: &mut Reader<'_>) -> Bursts {
             inner.required("cv", &cv()),
         )),
         "mmpp" => mmpp(&mut inner),
+        "deterministic" => Bursts::Gaps(Distribution::Constant(1.0)),
         _ => Bursts::Gaps(Distribution::Exponential { mean: 1.0 }),
     };
     inner.finish();
