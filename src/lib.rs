@@ -102,6 +102,7 @@ pub mod measure;
 
 // Boundaries.
 pub mod cli;
+pub mod foreign;
 pub mod import;
 pub mod journal;
 pub mod record;
@@ -109,4 +110,5 @@ pub mod report;
 pub mod scenario;
 pub mod serve;
 pub mod targets;
+pub mod trace;
 pub mod validation;

@@ -14,15 +14,19 @@ mod simulate;
 mod sweep;
 mod terminal;
 mod theory;
+mod trace;
 mod vary;
 
 use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use options::Global;
 use terminal::Terminal;
+
+use crate::trace::Broken;
 
 /// What can be asked of the program.
 #[derive(Debug, Parser)]
@@ -46,6 +50,7 @@ enum Command {
     Measure(Box<measure::Measure>),
     Serve(serve::Serve),
     Analyze(analyze::Analyze),
+    Trace(trace::TraceCommand),
     Check(check::Check),
     Catalog(catalog::CatalogCommand),
     Scenarios(scenarios::Scenarios),
@@ -62,22 +67,35 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return failure::usage(&error),
     };
     let terminal = Terminal::new(&cli.global);
-    let done = match cli.command {
+    let done = unwound(|| match cli.command {
         Command::Simulate(simulate) => simulate.run(&command(&arguments), &terminal),
         Command::Sweep(sweep) => sweep.run(&terminal),
         Command::Measure(measure) => measure.run(&terminal),
         Command::Serve(serve) => serve.run(&terminal),
         Command::Analyze(analyze) => analyze.run(&terminal),
+        Command::Trace(trace) => trace.run(&terminal),
         Command::Check(check) => check.run(&terminal),
         Command::Catalog(catalog) => catalog.run(&terminal),
         Command::Scenarios(scenarios) => scenarios.run(&terminal),
         Command::SelfTest(selftest) => selftest.run(&terminal),
         Command::Theory(theory) => theory.run(&terminal),
-    };
+    });
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failure::report(&error, &terminal),
     }
+}
+
+/// Does a command; a trace that breaks while it is replayed unwinds to here, through whatever threads the run is on.
+fn unwound(command: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    catch_unwind(AssertUnwindSafe(command)).unwrap_or_else(|payload| {
+        match payload.downcast::<Broken>() {
+            Ok(broken) => {
+                Err(anyhow::Error::from(broken.0).context("a trace changed while it was replayed"))
+            }
+            Err(bug) => resume_unwind(bug),
+        }
+    })
 }
 
 /// The command line as a manifest shows it: the program by its name, wherever it lies.

@@ -65,7 +65,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Stops idle replicas of other models, least recently used first, so that a start gets its GPUs; only if that is enough.
-    pub(super) fn evict_for(&mut self, deployment: u32) {
+    fn evict_for(&mut self, deployment: u32) {
         let place = &self.deployments[deployment as usize].config.placements[0];
         let Some(pool) = place.pool.filter(|&pool| self.pools[pool].evict_idle) else {
             return;
@@ -100,8 +100,8 @@ impl<P: Probe> Fleet<P> {
         }
     }
 
-    /// A replica has become idle, or the first in line has gone: idle replicas may make room for starts that wait, the first of
-    /// each pool.
+    /// An event is over: idle replicas that can be spared make room for starts that wait, the first of each pool. Whatever changed
+    /// that - one became idle, a request left, the first in line gave up - it is looked at once, when all has settled.
     pub(super) fn evict_for_waiting(&mut self) {
         let mut seen: Vec<usize> = Vec::new();
         let mut index = 0;

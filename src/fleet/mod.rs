@@ -124,6 +124,7 @@ impl<P: Probe> Fleet<P> {
         for deployment in 0..fleet.deployments.len() as u32 {
             fleet.begin(deployment, config.window);
         }
+        fleet.evict_for_waiting();
         fleet
     }
 
@@ -318,6 +319,7 @@ impl<P: Probe> Target for Fleet<P> {
             let event = self.calendar.pop_before(until)?;
             self.probe.event(self.calendar.now(), &event);
             self.handle(event);
+            self.evict_for_waiting();
         }
     }
 }

@@ -7,6 +7,7 @@ use super::probe::{Origin, Probe, RequestTrace};
 use super::record::{Place, Record};
 use super::{Fleet, Stage};
 use crate::batching::{Executor, Job, Step};
+use crate::distribution::Distribution;
 use crate::observation::Outcome;
 use crate::request::Request;
 use crate::target::Target;
@@ -103,12 +104,19 @@ impl<P: Probe> Fleet<P> {
         let own = &mut self.deployments[deployment as usize];
         let config = &own.config.traffic[stream as usize];
         let traffic = &mut own.streams[stream as usize];
-        let prompt_tokens = tokens(config.prompt_tokens.sample(&mut traffic.lengths));
+        let row = *traffic.arrivals.row();
+        let mut drawn = |law: &Distribution| tokens(law.sample(&mut traffic.lengths));
+        let prompt_tokens = row
+            .prompt_tokens
+            .unwrap_or_else(|| drawn(&config.prompt_tokens));
+        let output_tokens = row
+            .output_tokens
+            .unwrap_or_else(|| drawn(&config.output_tokens));
         let job = Job {
             key: 0,
             prompt_tokens,
             cached_tokens: cached(prompt_tokens, config.cached_share),
-            output_tokens: tokens(config.output_tokens.sample(&mut traffic.lengths)),
+            output_tokens,
             priority: config.priority,
             prefill: Duration::from_secs(config.prefill.sample(&mut traffic.service)),
             decode: Duration::from_secs(config.decode.sample(&mut traffic.service)),
@@ -494,7 +502,6 @@ impl<P: Probe> Fleet<P> {
                 }
                 if self.replica(replica).is_idle() {
                     self.became_idle(replica);
-                    self.evict_for_waiting();
                 } else {
                     self.relist(replica);
                 }

@@ -60,10 +60,6 @@ impl<P: Probe> Fleet<P> {
                 self.cancel_start(lease.replica);
             }
         }
-        // A start that waited behind them may take an idle replica's place.
-        if count > 0 {
-            self.evict_for_waiting();
-        }
         count
     }
 

@@ -45,7 +45,6 @@ impl<P: Probe> Fleet<P> {
             .push((StartPhase::GpuWait, now));
         if !self.take_gpus(replica) {
             self.waiting_starts.push_back(replica);
-            self.evict_for(deployment);
         }
     }
 

@@ -2,12 +2,12 @@
 //!
 //! Records carry their unit with each value. Warm-up records stand among the others, tagged.
 
-use super::node::{Node, Object};
-use super::problem::all;
 use super::rows::{self, Raw};
-use super::stamp::Stamp;
-use super::text::Text;
 use super::{Missing, Options, Problem, Problems, Read, Series, Stated, Tool, Unit};
+use crate::foreign::node::{Node, Object};
+use crate::foreign::problem::all;
+use crate::foreign::stamp::Stamp;
+use crate::foreign::text::Text;
 use crate::measure::detect::Signs;
 use crate::observation::Outcome;
 use crate::time::Duration;
@@ -299,7 +299,7 @@ impl CsvRow<'_> {
         let Some(cell) = self.cells.get(index).filter(|cell| !cell.is_empty()) else {
             return Ok(None);
         };
-        let nanos = super::decimal::nanos(&cell.replace(',', ""), self.unit);
+        let nanos = crate::foreign::decimal::nanos(&cell.replace(',', ""), self.unit);
         let nanos = nanos.ok_or_else(|| {
             let why = format!("found `{cell}`, a finite number is needed");
             Problem::at_field(self.line, column, why)

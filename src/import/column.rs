@@ -3,15 +3,15 @@
 //! Nothing is guessed: the column is named by the user, its unit stands in its name or is asked for, and a column that looks
 //! like a status is pointed out but not believed unless it is named.
 
-use super::decimal::nanos;
-use super::node::{Node, Object};
-use super::problem::all;
 use super::rows::{self, Raw};
-use super::stamp::Stamp;
-use super::text::Text;
 use super::{Missing, Options, Problem, Problems, Read, Series, Tool, Unit};
+use crate::foreign::decimal::nanos;
+use crate::foreign::node::{Node, Object};
+use crate::foreign::problem::all;
+use crate::foreign::stamp::Stamp;
+use crate::foreign::table;
+use crate::foreign::text::Text;
 use crate::observation::Outcome;
-use crate::scenario::did_you_mean;
 use crate::time::Duration;
 
 /// A table of texts.
@@ -31,28 +31,21 @@ pub(super) struct Line {
 impl Table {
     /// A CSV file with a head.
     pub(super) fn of_csv(text: &Text) -> Result<Self, Problem> {
-        let mut reader = csv::ReaderBuilder::new()
-            .trim(csv::Trim::All)
-            .from_reader(text.as_str().as_bytes());
-        let names: Vec<String> = reader
-            .headers()
-            .map_err(|error| broken(&error))?
-            .iter()
-            .map(str::to_owned)
-            .collect();
-        let records = reader.records().map(|record| {
-            let record = record.map_err(|error| broken(&error))?;
-            let line = record.position().map_or(0, csv::Position::line);
+        let records = table::Records::new(text.as_str().as_bytes());
+        let mut records = records.map_err(|error| Problem::of_file(error.to_string()))?;
+        let names = records.head()?;
+        let mut record = csv::StringRecord::new();
+        let mut rows = Vec::new();
+        while let Some(line) = records.read(&mut record) {
             let cells = record.iter().map(|cell| {
                 let is_there = !cell.is_empty();
                 is_there.then(|| cell.to_owned())
             });
-            Ok(Line {
-                line: usize::try_from(line).unwrap_or(0),
+            rows.push(Line {
+                line: line?,
                 cells: cells.collect(),
-            })
-        });
-        let rows: Vec<Line> = records.collect::<Result<_, Problem>>()?;
+            });
+        }
         Self { names, rows }.checked()
     }
 
@@ -94,15 +87,7 @@ impl Table {
 
     /// The place of a column.
     pub(super) fn column(&self, name: &str) -> Result<usize, Problem> {
-        let found = self.names.iter().position(|known| known == name);
-        found.ok_or_else(|| {
-            let names = self.names.iter().map(String::as_str);
-            let help = did_you_mean(name, names).map_or_else(
-                || format!("it has {}", self.names.join(", ")),
-                |near| format!("did you mean `{near}`?"),
-            );
-            Problem::of_file(format!("there is no column `{name}`\nhelp: {help}"))
-        })
+        table::column(&self.names, name)
     }
 
     /// Whether it has all these columns.
@@ -110,22 +95,6 @@ impl Table {
         names
             .iter()
             .all(|name| self.names.iter().any(|known| known == name))
-    }
-}
-
-fn broken(error: &csv::Error) -> Problem {
-    let line = error
-        .position()
-        .and_then(|at| usize::try_from(at.line()).ok());
-    let why = match error.kind() {
-        csv::ErrorKind::UnequalLengths {
-            expected_len, len, ..
-        } => format!("found {len} fields, the head has {expected_len}"),
-        _ => format!("not CSV: {error}"),
-    };
-    Problem {
-        line,
-        ..Problem::of_file(why)
     }
 }
 
@@ -329,29 +298,8 @@ impl Reader<'_> {
 
     fn stamp(&self, line: &Line, column: usize, unit: Option<Unit>) -> Result<Stamp, Problem> {
         let cell = line.cells.get(column).and_then(Option::as_deref);
-        let Some(cell) = cell else {
-            return Err(self.problem(line, column, "missing".to_owned()));
-        };
-        if let Some(stamp) = Stamp::of_date(cell) {
-            return Ok(stamp);
-        }
-        let is_number = nanos(cell, Unit::Seconds).is_some();
-        let Some(unit) = unit else {
-            let why = if is_number {
-                "a number whose unit its name does not tell\nhelp: add --time-unit s, ms, us or ns"
-                    .to_owned()
-            } else {
-                format!("found `{cell}`, a date or a number is needed")
-            };
-            return Err(self.problem(line, column, why));
-        };
-        let why = || {
-            let unit = unit.name();
-            format!(
-                "found `{cell}`, a date or a finite number that is not negative [{unit}] is needed"
-            )
-        };
-        Stamp::of_number(cell, unit).ok_or_else(|| self.problem(line, column, why()))
+        table::stamp(cell, unit, "add --time-unit s, ms, us or ns")
+            .map_err(|why| self.problem(line, column, why))
     }
 }
 

@@ -4,12 +4,12 @@
 //! then only the figures of the whole remain.
 
 use super::column::{Line, Table};
-use super::node::{Node, Object};
-use super::problem::all;
 use super::rows::{self, Raw};
-use super::stamp::Stamp;
-use super::text::Text;
 use super::{Missing, Options, Problem, Problems, Read, Series, Stated, Tool, Unit};
+use crate::foreign::node::{Node, Object};
+use crate::foreign::problem::all;
+use crate::foreign::stamp::Stamp;
+use crate::foreign::text::Text;
 use crate::measure::detect::Signs;
 use crate::observation::Outcome;
 use crate::time::Duration;

@@ -1,8 +1,8 @@
 //! Results of Hugging Face's `inference-benchmarker`: aggregates in milliseconds by stage, the warm-up among them.
 
-use super::node::{Node, Object};
-use super::problem::all;
 use super::{Missing, Problem, Problems, Read, Stated, Tool, Unit};
+use crate::foreign::node::{Node, Object};
+use crate::foreign::problem::all;
 use crate::time::Duration;
 
 /// Whether an object is such a result.

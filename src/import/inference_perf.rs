@@ -2,11 +2,11 @@
 //!
 //! A request that got an error or nothing inside a 200 is a success to it; here it is a failure, since it has no token.
 
-use super::node::{Node, Object};
-use super::problem::all;
 use super::rows::{self, Raw};
-use super::stamp::Stamp;
 use super::{Missing, Options, Problem, Problems, Read, Series, Stated, Tool, Unit};
+use crate::foreign::node::{Node, Object};
+use crate::foreign::problem::all;
+use crate::foreign::stamp::Stamp;
 use crate::observation::Outcome;
 use crate::time::Duration;
 

@@ -2,10 +2,10 @@
 //!
 //! Failed requests keep a TTFT of zero or a valid one; their `error_code` tells.
 
-use super::node::{Node, Object};
-use super::problem::all;
 use super::rows::{self, Raw};
 use super::{Missing, Options, Problem, Problems, Read, Series, Stated, Tool, Unit};
+use crate::foreign::node::{Node, Object};
+use crate::foreign::problem::all;
 use crate::observation::Outcome;
 use crate::time::Duration;
 

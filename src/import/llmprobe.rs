@@ -2,11 +2,11 @@
 //!
 //! A TTFT of zero means that none was seen, also where the status is `healthy`: only `content` is watched.
 
-use super::node::{Node, Object};
-use super::problem::all;
 use super::rows::{self, Raw};
-use super::stamp::Stamp;
 use super::{Options, Problem, Problems, Read, Series, Tool, Unit};
+use crate::foreign::node::{Node, Object};
+use crate::foreign::problem::all;
+use crate::foreign::stamp::Stamp;
 use crate::observation::Outcome;
 use crate::time::Duration;
 

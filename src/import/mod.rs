@@ -12,34 +12,28 @@
 
 mod aiperf;
 mod column;
-mod decimal;
 mod genai_perf;
 mod guidellm;
 mod inference_benchmarker;
 mod inference_perf;
 mod llmperf;
 mod llmprobe;
-mod node;
 mod own;
-mod problem;
 mod rows;
 mod simulation;
-mod stamp;
-mod text;
 mod tool;
 mod vllm;
 
 use jiff::tz::TimeZone;
 
+use crate::foreign::node::{Node, Object, values};
+use crate::foreign::text::Text;
 use crate::measure::analysis::Row;
 
-pub use decimal::Unit;
-pub use problem::{ImportError, Problem};
+pub use crate::foreign::{ImportError, Problem, Unit};
 pub use tool::{Definition, First, Missing, OURS, SetUp, Start, Tool};
 
 use column::Table;
-use node::{Node, Object, values};
-use text::Text;
 
 /// How files are to be read where they leave a choice.
 #[derive(Clone, Debug)]

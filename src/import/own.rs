@@ -2,11 +2,11 @@
 //!
 //! A last line that is not whole was being written when the program was killed: it is left out and told.
 
-use super::node::{Node, Object};
-use super::problem::all;
 use super::rows::{self, Raw};
-use super::stamp::Stamp;
 use super::{Options, Problem, Problems, Read, Series, Tool, Unit};
+use crate::foreign::node::{Node, Object};
+use crate::foreign::problem::all;
+use crate::foreign::stamp::Stamp;
 use crate::measure::detect::Signs;
 use crate::observation::Outcome;
 use crate::time::Duration;

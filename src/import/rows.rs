@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 
 use super::Series;
-use super::stamp::{Stamp, hour};
+use crate::foreign::stamp::{Stamp, hour};
 use crate::measure::analysis::Row;
 use crate::measure::detect::Signs;
 use crate::observation::{Observation, Outcome};

@@ -1,11 +1,11 @@
 //! `requests.csv` of a run folder that `simulate` wrote: the same analysis for simulated requests as for measured ones.
 
 use super::column::{Line, Table};
-use super::decimal::nanos;
-use super::problem::all;
 use super::rows::{self, Raw};
-use super::stamp::Stamp;
 use super::{Missing, Options, Problem, Problems, Read, Series, Tool, Unit};
+use crate::foreign::decimal::nanos;
+use crate::foreign::problem::all;
+use crate::foreign::stamp::Stamp;
 use crate::observation::Outcome;
 use crate::time::Duration;
 

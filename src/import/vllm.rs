@@ -3,11 +3,11 @@
 //!
 //! All write a TTFT of 0.0 for requests that failed, and the last two also for requests that they call successful.
 
-use super::node::{Node, Object};
-use super::problem::all;
 use super::rows::{self, Raw};
-use super::stamp::Stamp;
 use super::{Missing, Options, Problem, Problems, Read, Series, Stated, Tool, Unit};
+use crate::foreign::node::{Node, Object};
+use crate::foreign::problem::all;
+use crate::foreign::stamp::Stamp;
 use crate::observation::Outcome;
 use crate::time::Duration;
 

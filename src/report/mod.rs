@@ -22,6 +22,7 @@ mod text;
 mod text_published;
 mod text_spread;
 pub mod theory;
+pub mod trace;
 pub mod words;
 
 use std::io::{self, Write};

@@ -16,9 +16,10 @@ mod schema;
 mod understood;
 pub mod units;
 
+pub use crate::foreign::did_you_mean;
 pub use document::{Document, Key, Node, Notation, Table, Value};
 pub use kind::Kind;
-pub use problem::{Complaint, Part, Problem, ScenarioError, SourceId, Sources, Span, did_you_mean};
+pub use problem::{Complaint, Part, Problem, ScenarioError, SourceId, Sources, Span};
 pub use reader::{Reader, Reading, Template, Variant};
 pub use schema::{Overrides, Schedule, load, optional_span};
 pub use understood::Understood;

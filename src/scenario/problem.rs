@@ -7,6 +7,8 @@ use annotate_snippets::{
     AnnotationKind, Level, Origin, Renderer, Snippet, normalize_untrusted_str,
 };
 
+use crate::foreign::did_you_mean;
+
 /// Problems shown before the rest is only counted.
 const SHOWN: usize = 50;
 
@@ -178,27 +180,6 @@ fn within(text: &str, span: Span) -> std::ops::Range<usize> {
     let start = text.floor_char_boundary(span.start.min(text.len()));
     let end = text.ceil_char_boundary(span.end.clamp(start, text.len()));
     start..end
-}
-
-/// The candidate that `word` is most likely a misspelling of, if any is near enough.
-pub fn did_you_mean<'c>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'c str>,
-) -> Option<&'c str> {
-    // Distance is quadratic, and nobody misspells a name into a page.
-    let word: String = word.chars().take(64).collect::<String>().to_lowercase();
-    let allowed = (word.chars().count() / 3).clamp(1, 3);
-    candidates
-        .into_iter()
-        .map(|candidate| {
-            let lower = candidate.to_lowercase();
-            (strsim::damerau_levenshtein(&word, &lower), candidate)
-        })
-        .filter(|&(distance, candidate)| {
-            distance <= allowed && distance < candidate.chars().count()
-        })
-        .min_by_key(|&(distance, _)| distance)
-        .map(|(_, candidate)| candidate)
 }
 
 /// `did you mean …?` when one of the names is near, else all of them.

@@ -2,10 +2,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use super::document::{Document, Key, Node, Table, Value};
 use super::kind::{Kind, default_node, describe, is_override};
-use super::problem::{Complaint, Problem, ScenarioError, Sources, Span, suggest};
+use super::problem::{Complaint, Problem, ScenarioError, SourceId, Sources, Span, suggest};
 use super::understood::{TableId, Understood};
 use super::units::quoted;
 
@@ -405,6 +406,12 @@ impl Reader<'_> {
     pub fn span(&self, key: &str) -> Span {
         let asked = self.asked.iter().find(|asked| asked.key == key);
         asked.and_then(|asked| asked.span).unwrap_or(self.header)
+    }
+
+    /// Where a file is that the scenario names: paths count from the scenario's own folder.
+    pub fn beside(&self, file: &str) -> PathBuf {
+        let scenario = Path::new(self.reading.sources.name(SourceId::FILE));
+        scenario.parent().unwrap_or(Path::new("")).join(file)
     }
 
     /// Where the table is in the scenario: `providers.a.deployments.m`.

@@ -1,6 +1,7 @@
 //! Quantities with units: how they are written, and the shortest form that reads back to the same value.
 
-use super::problem::{Complaint, did_you_mean};
+use super::problem::Complaint;
+use crate::foreign::did_you_mean;
 use crate::time::Duration;
 
 /// Why a text is not the quantity asked for.

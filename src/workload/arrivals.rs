@@ -3,9 +3,11 @@
 //! Every pattern is a process of unit intensity seen through a clock: work of one unit per request, consumed at the intensity
 //! rate x curve(t). A Poisson process uses exponential work, a renewal process its own law, an MMPP exponential work at the
 //! intensity of its present state. So daily and weekly curves lie over any pattern and a stated rate stays the weekly mean.
-//! A closed loop has no rate: its clients come back when they are answered, so their owner asks [`Arrivals::think`].
+//! A closed loop has no rate: its clients come back when they are answered, so their owner asks [`Arrivals::think`]. A trace is
+//! replayed as it was ([`replay`](super::replay)), without a curve.
 
 use super::curve::Curve;
+use super::replay::{Replay, Replaying, Row};
 use crate::distribution::Distribution;
 use crate::streams::Stream;
 use crate::time::{Duration, Time};
@@ -33,6 +35,8 @@ pub enum Pattern {
     },
     /// At these offsets from the start of the measured window and never else, in order.
     At(Vec<Duration>),
+    /// As in a trace, from the run's origin on.
+    Trace(Replay),
     /// A closed loop: each client thinks, sends a request, waits for its end, and thinks again.
     Closed {
         /// How many clients.
@@ -78,13 +82,14 @@ impl ArrivalProcess {
             Pattern::Mmpp { rates, sojourns } => {
                 (rates[0] * sojourns[0] + rates[1] * sojourns[1]) / (sojourns[0] + sojourns[1])
             }
+            Pattern::Trace(replay) => replay.mean_rate(),
             Pattern::At(_) | Pattern::Closed { .. } => 0.0,
         }
     }
 }
 
 /// The instants of one realisation of an [`ArrivalProcess`].
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Arrivals {
     process: ArrivalProcess,
     stream: Stream,
@@ -99,6 +104,10 @@ pub struct Arrivals {
     /// State of the MMPP and when it ends \[s\].
     state: usize,
     state_ends: f64,
+    /// The trace, once it is read.
+    replaying: Option<Box<Replaying>>,
+    /// The row of the last arrival.
+    row: Row,
 }
 
 impl Arrivals {
@@ -125,7 +134,27 @@ impl Arrivals {
             count: 0,
             state,
             state_ends,
+            replaying: None,
+            row: Row::default(),
         }
+    }
+
+    /// What a trace tells of the last arrival's lengths.
+    pub fn row(&self) -> &Row {
+        &self.row
+    }
+
+    /// The next arrival of a trace.
+    fn replayed(&mut self) -> Option<Time> {
+        let Pattern::Trace(replay) = &self.process.pattern else {
+            return None;
+        };
+        let replaying = self
+            .replaying
+            .get_or_insert_with(|| Box::new(Replaying::new(replay, self.stream.clone())));
+        let (at, row) = replaying.next()?;
+        self.row = row;
+        Some(at)
     }
 
     /// Work until the next arrival, in units of the mean gap. A metronome strikes at the origin first.
@@ -139,7 +168,7 @@ impl Arrivals {
             Pattern::Mmpp { .. } => {
                 Distribution::Exponential { mean: 1.0 }.sample(&mut self.stream)
             }
-            Pattern::At(_) | Pattern::Closed { .. } => 0.0,
+            Pattern::At(_) | Pattern::Trace(_) | Pattern::Closed { .. } => 0.0,
         }
     }
 
@@ -169,7 +198,7 @@ impl Arrivals {
                 rates[self.state] * multiplier,
                 self.state_ends.min(holds - self.phase),
             ),
-            Pattern::At(_) | Pattern::Closed { .. } => (0.0, f64::INFINITY),
+            Pattern::At(_) | Pattern::Trace(_) | Pattern::Closed { .. } => (0.0, f64::INFINITY),
         }
     }
 
@@ -216,6 +245,9 @@ impl Iterator for Arrivals {
             let offset = *offsets.get(self.count)?;
             self.count += 1;
             return Some(self.window + offset);
+        }
+        if matches!(self.process.pattern, Pattern::Trace(_)) {
+            return self.replayed();
         }
         let work = self.work();
         self.at = self.consume(work)?;

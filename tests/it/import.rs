@@ -3,10 +3,6 @@
 //! The real files lie beside the project in `../shared/data` and are read in place; without them those tests say that they skip.
 //! Everything else stands here, small, in the shape that the programs write.
 
-use std::fs;
-use std::io::Write as _;
-use std::path::PathBuf;
-
 use thermocline::import::{ImportError, Imported, Options, Unit, read};
 use thermocline::measure::analysis::Row;
 use thermocline::measure::detect::{Detection, detect};
@@ -14,16 +10,7 @@ use thermocline::observation::Outcome;
 use thermocline::stats::Sample;
 use thermocline::time::Duration;
 
-/// A file of `../shared/data`, if it is there.
-fn shared(name: &str) -> Option<Vec<u8>> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    let bytes = fs::read(path.join(name)).ok();
-    if bytes.is_none() {
-        // The harness shows it only with `--nocapture`; nothing else can be done without the file.
-        let _ = writeln!(std::io::stderr(), "skipped: {name} is not there");
-    }
-    bytes
-}
+use crate::support::shared;
 
 fn imported(text: &str, options: &Options) -> Imported {
     match read("test", text.as_bytes().to_vec(), options) {

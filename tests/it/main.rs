@@ -27,3 +27,4 @@ mod support;
 mod sweep;
 mod theory;
 mod tidy;
+mod trace;

@@ -3,6 +3,9 @@
 use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, TestError, TestRunner};
 use std::fmt::Debug;
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
 use thermocline::experiment::{Keep, Plan, Run, RunResult, run};
 use thermocline::fleet::{Ledger, ReplicaMoved, RequestTrace, Stage};
 use thermocline::measure::summary::Summary;
@@ -213,4 +216,15 @@ pub(crate) fn problems(text: &str) -> String {
         Ok(_) => String::from("nothing: it is accepted"),
         Err(error) => error.to_string(),
     }
+}
+
+/// A file of `../shared/data`, if it is there.
+pub(crate) fn shared(name: &str) -> Option<Vec<u8>> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let bytes = fs::read(path.join(name)).ok();
+    if bytes.is_none() {
+        // The harness shows it only with `--nocapture`; nothing else can be done without the file.
+        let _ = writeln!(std::io::stderr(), "skipped: {name} is not there");
+    }
+    bytes
 }

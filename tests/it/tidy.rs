@@ -103,10 +103,24 @@ const RULES: &[Rule] = &[
             "measure",
         ],
     ),
+    boundary("foreign", &["time"]),
+    boundary(
+        "trace",
+        &[
+            "time",
+            "stats",
+            "streams",
+            "distribution",
+            "workload",
+            "foreign",
+        ],
+    ),
     boundary(
         "scenario",
         &[
             "time",
+            "foreign",
+            "trace",
             "stats",
             "streams",
             "distribution",
@@ -122,7 +136,7 @@ const RULES: &[Rule] = &[
     boundary("targets", &["time", "measure", "http", "scenario"]),
     boundary(
         "import",
-        &["time", "request", "observation", "measure", "scenario"],
+        &["time", "request", "observation", "measure", "foreign"],
     ),
     boundary(
         "validation",
@@ -157,6 +171,7 @@ const RULES: &[Rule] = &[
             "experiment",
             "scenario",
             "import",
+            "trace",
             "validation",
         ],
     ),
@@ -208,6 +223,7 @@ const RULES: &[Rule] = &[
             "experiment",
             "scenario",
             "import",
+            "trace",
             "record",
             "report",
             "serve",
@@ -280,8 +296,8 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Files that are compiled for tests only: `#[cfg(test)] mod name;` somewhere beside them.
-fn test_files(files: &[PathBuf]) -> BTreeSet<PathBuf> {
+/// What is compiled for tests only: files and folders that `#[cfg(test)] mod name;` names.
+fn test_modules(files: &[PathBuf]) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     for file in files {
         let text = fs::read_to_string(file).expect("a readable file");
@@ -300,7 +316,8 @@ fn test_files(files: &[PathBuf]) -> BTreeSet<PathBuf> {
                 Some("mod" | "lib" | "main") | None => folder.to_owned(),
                 Some(stem) => folder.join(stem),
             };
-            found.extend(name.map(|name| folder.join(format!("{name}.rs"))));
+            let paths = name.map(|name| [folder.join(format!("{name}.rs")), folder.join(name)]);
+            found.extend(paths.into_iter().flatten());
         }
     }
     found
@@ -310,9 +327,10 @@ fn lines() -> Vec<Line> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     rust_files(&root.join("src"), &mut files);
-    let tests = test_files(&files);
+    let tests = test_modules(&files);
+    let is_test = |file: &&PathBuf| file.ancestors().any(|one| tests.contains(one));
     let mut lines = Vec::new();
-    for file in files.iter().filter(|file| !tests.contains(*file)) {
+    for file in files.iter().filter(|file| !is_test(file)) {
         let path = file.strip_prefix(root).expect("under the root").to_owned();
         let module = path
             .iter()

@@ -13,6 +13,7 @@ mod hardware;
 mod investment;
 mod popularity;
 mod provider;
+mod replay;
 mod scaling;
 mod service;
 mod traffic;

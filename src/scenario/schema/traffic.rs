@@ -1,9 +1,11 @@
 //! The `traffic` tables of a deployment: other users' demand.
 
 use super::super::{Kind, Reader, Variant};
+use super::replay;
 use super::service::Service;
 use super::values::{
-    MOST_RATE, count, cv, distribution, optional_distribution, optional_span, rate, seconds, tokens,
+    DISTRIBUTIONS, MOST_RATE, count, cv, distribution, distribution_form, optional_distribution,
+    optional_span, rate, seconds, tokens,
 };
 use crate::distribution::Distribution;
 use crate::fleet::config::TrafficConfig;
@@ -12,15 +14,10 @@ use crate::workload::{ArrivalProcess, Pattern};
 
 /// One named stream. Where the deployment states its times, a stream may state its own.
 pub(super) fn read(name: String, mut reader: Reader<'_>, service: &Service) -> TrafficConfig {
-    let pattern = pattern(&mut reader);
+    let mut pattern = pattern(&mut reader);
     let curve = curve(&mut reader);
-    if matches!(pattern, Pattern::Closed { .. }) && curve != Curve::FLAT {
-        reader.problem_at(
-            "arrivals",
-            "a closed loop cannot vary over the day or the week",
-            "has no rate: its clients send when they are answered",
-            "leave out daily and weekly",
-        );
+    if curve != Curve::FLAT {
+        refuse_curve(&mut reader, &pattern);
     }
     let mut own = |key: &str, otherwise: &Distribution| {
         let stated = if service.states_times {
@@ -32,21 +29,12 @@ pub(super) fn read(name: String, mut reader: Reader<'_>, service: &Service) -> T
     };
     let prefill = own("prefill", &service.prefill);
     let decode = own("decode", &service.decode);
+    let [prompt_tokens, output_tokens] = lengths(&mut reader, &mut pattern);
     let traffic = TrafficConfig {
         name,
         arrivals: ArrivalProcess { pattern, curve },
-        prompt_tokens: distribution(
-            &mut reader,
-            "prompt_tokens",
-            &tokens(),
-            "{ lognormal = { median = 500, p95 = 3000 } }",
-        ),
-        output_tokens: distribution(
-            &mut reader,
-            "output_tokens",
-            &tokens(),
-            "{ lognormal = { median = 150, p95 = 600 } }",
-        ),
+        prompt_tokens,
+        output_tokens,
         prefill,
         decode,
         cached_share: reader.or_default("cached_share", &share(), "0%"),
@@ -57,6 +45,62 @@ pub(super) fn read(name: String, mut reader: Reader<'_>, service: &Service) -> T
     };
     reader.finish();
     traffic
+}
+
+/// Refuses a curve over what has no rate, or a course of its own.
+fn refuse_curve(reader: &mut Reader<'_>, pattern: &Pattern) {
+    let (message, found) = match pattern {
+        Pattern::Closed { .. } => (
+            "a closed loop cannot vary over the day or the week",
+            "has no rate: its clients send when they are answered",
+        ),
+        Pattern::Trace(_) => (
+            "a trace varies over the day and the week by itself",
+            "is replayed as it was",
+        ),
+        _ => return,
+    };
+    reader.problem_at("arrivals", message, found, "leave out daily and weekly");
+}
+
+/// Lengths of prompts and of answers: those of the trace's rows, unless the scenario has its own.
+fn lengths(reader: &mut Reader<'_>, pattern: &mut Pattern) -> [Distribution; 2] {
+    const DEFAULTS: [(&str, &str); 2] = [
+        (
+            "prompt_tokens",
+            "{ lognormal = { median = 500, p95 = 3000 } }",
+        ),
+        (
+            "output_tokens",
+            "{ lognormal = { median = 150, p95 = 600 } }",
+        ),
+    ];
+    let Pattern::Trace(replay) = pattern else {
+        return DEFAULTS.map(|(key, default)| distribution(reader, key, &tokens(), default));
+    };
+    let mut forms = vec![Variant::unit("trace")];
+    forms.extend(DISTRIBUTIONS);
+    let mut index = 0;
+    DEFAULTS.map(|(key, default)| {
+        let is_told = &mut replay.lengths[index];
+        index += 1;
+        let default = if *is_told { "trace" } else { default };
+        let (form, inner) = reader.variant(key, &forms, default);
+        if form != "trace" {
+            *is_told = false;
+            return distribution_form(form, inner, &tokens());
+        }
+        inner.finish();
+        if !*is_told {
+            reader.problem_at(
+                key,
+                "the trace does not tell the lengths",
+                "names no column of them",
+                "name it in arrivals.trace, or give a distribution",
+            );
+        }
+        Distribution::Constant(1.0)
+    })
 }
 
 /// A share from 0 to 100 %.
@@ -72,12 +116,14 @@ fn pattern(reader: &mut Reader<'_>) -> Pattern {
         Variant::table("weibull"),
         Variant::table("mmpp"),
         Variant::table("closed"),
+        Variant::table("trace"),
         Variant::shorthand("at", "times"),
     ];
     let (form, mut inner) = reader.variant("arrivals", &forms, "0/s");
     let pattern = match form {
         "mmpp" => mmpp(&mut inner),
         "closed" => closed(&mut inner),
+        "trace" => replay::read(&mut inner).unwrap_or(Pattern::At(Vec::new())),
         "at" => {
             let times = Kind::duration()
                 .at_most("364d")

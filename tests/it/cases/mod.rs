@@ -11,3 +11,4 @@ mod ranges;
 mod review;
 mod scaling;
 mod seeds;
+mod traces;

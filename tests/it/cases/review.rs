@@ -522,3 +522,27 @@ fn a_start_given_up_lets_the_next_one_evict() {
     ));
     assert_eq!(starts(&result, 1), [15.0]);
 }
+
+/// A replica that was idle all the time can be spared, for another model's start, from when a request at its neighbour ends.
+#[test]
+fn a_request_that_ends_lets_a_start_evict_the_neighbour() {
+    let result = simulate(&fleet(
+        "100s",
+        r#"
+        [providers.p]
+        gpus.g = 2
+        evict_idle = true
+        [providers.p.deployments.a]
+        gpu = "g"
+        service.static = { batch_size = 2, window = "1s", release_early = true, prefill = "0s", decode = "3s" }
+        scaling = { initial = 1, keep_alive = "infinite", rule.arrival.target = 1 }
+        traffic.short.arrivals.at.times = ["0s"]
+        traffic.long = { arrivals.at.times = ["500ms"], decode = "30s" }
+        [providers.p.deployments.b]
+        gpu = "g"
+        cold_start.load_weights = "5s"
+        traffic.t.arrivals.at.times = ["2s"]
+        "#,
+    ));
+    assert_eq!(starts(&result, 1), [8.5]);
+}

@@ -114,6 +114,7 @@ pub(crate) fn simulate(workload: &Workload) -> Vec<Ended> {
     for model in 0..workload.models.len() {
         fleet.open(model);
     }
+    fleet.evict_for_queued();
     while let Some(&next) = fleet.agenda.iter().min_by_key(|one| (one.0, one.1, one.2)) {
         if next.0 >= HORIZON {
             break;
@@ -121,6 +122,7 @@ pub(crate) fn simulate(workload: &Workload) -> Vec<Ended> {
         fleet.agenda.retain(|one| one.2 != next.2);
         fleet.now = next.0;
         fleet.happen(next.3);
+        fleet.evict_for_queued();
     }
     fleet.ended.sort();
     fleet.ended

@@ -26,8 +26,7 @@ impl Fleet<'_> {
         let wanted = self.wanted(model).max(own.min).min(own.max) as usize;
         let there = self.ready(model).len() + self.starting(model).len();
         for _ in there..wanted {
-            let server = self.new_server(model, Stage::Queued);
-            self.evict_for(server);
+            self.new_server(model, Stage::Queued);
             self.share_out_gpus();
         }
         self.cancel_surplus(model);
@@ -123,11 +122,10 @@ impl Fleet<'_> {
         if let Some(span) = self.model(model).keep_alive {
             self.foresee(self.now + span, What::Expire(server));
         }
-        self.evict_for_queued();
     }
 
     /// Idle replicas make room for those who wait for a GPU, as long as the first of them gets one by that.
-    fn evict_for_queued(&mut self) {
+    pub(super) fn evict_for_queued(&mut self) {
         while let Some(first) = self.first_queued() {
             self.evict_for(first);
             if self.first_queued() == Some(first) {
@@ -170,9 +168,6 @@ impl Fleet<'_> {
             .collect::<Vec<_>>()
         {
             self.stop(one);
-        }
-        if there > wanted {
-            self.evict_for_queued();
         }
     }
 

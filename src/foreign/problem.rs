@@ -15,7 +15,7 @@ pub struct Problem {
 
 impl Problem {
     /// Something wrong with the file as a whole.
-    pub(super) fn of_file(why: impl Into<String>) -> Self {
+    pub(crate) fn of_file(why: impl Into<String>) -> Self {
         Self {
             line: None,
             field: None,
@@ -24,7 +24,7 @@ impl Problem {
     }
 
     /// Something wrong in a line.
-    pub(super) fn at_line(line: usize, why: impl Into<String>) -> Self {
+    pub(crate) fn at_line(line: usize, why: impl Into<String>) -> Self {
         Self {
             line: Some(line),
             ..Self::of_file(why)
@@ -32,7 +32,7 @@ impl Problem {
     }
 
     /// Something wrong with a field.
-    pub(super) fn at_field(line: usize, field: &str, why: impl Into<String>) -> Self {
+    pub(crate) fn at_field(line: usize, field: &str, why: impl Into<String>) -> Self {
         Self {
             field: Some(field.to_owned()),
             ..Self::at_line(line, why)
@@ -80,7 +80,7 @@ impl fmt::Display for ImportError {
 }
 
 /// All results, or all problems.
-pub(super) fn all<T>(
+pub(crate) fn all<T>(
     results: impl IntoIterator<Item = Result<T, Problem>>,
 ) -> Result<Vec<T>, Vec<Problem>> {
     let (mut values, mut problems) = (Vec::new(), Vec::new());

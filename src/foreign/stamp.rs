@@ -11,7 +11,7 @@ const EPOCH_FROM: i128 = 1_000_000_000 * 1_000_000_000;
 
 /// An instant of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stamp {
+pub(crate) enum Stamp {
     /// Nanoseconds since 1970 UTC.
     Wall(i128),
     /// Nanoseconds since a start that nobody knows.
@@ -20,14 +20,14 @@ pub(super) enum Stamp {
 
 impl Stamp {
     /// Nanoseconds since its own origin.
-    pub(super) fn nanos(self) -> i128 {
+    pub(crate) fn nanos(self) -> i128 {
         match self {
             Self::Wall(nanos) | Self::Relative(nanos) => nanos,
         }
     }
 
     /// Nanoseconds since 1970 UTC, where it is a date.
-    pub(super) fn wall(self) -> Option<i128> {
+    pub(crate) fn wall(self) -> Option<i128> {
         match self {
             Self::Wall(nanos) => Some(nanos),
             Self::Relative(_) => None,
@@ -35,7 +35,7 @@ impl Stamp {
     }
 
     /// An instant by its size: what would be a date since 2001 is one.
-    pub(super) fn of_nanos(nanos: i128) -> Self {
+    pub(crate) fn of_nanos(nanos: i128) -> Self {
         if nanos >= EPOCH_FROM {
             Self::Wall(nanos)
         } else {
@@ -44,13 +44,13 @@ impl Stamp {
     }
 
     /// A number of `unit`s, not negative.
-    pub(super) fn of_number(literal: &str, unit: Unit) -> Option<Self> {
+    pub(crate) fn of_number(literal: &str, unit: Unit) -> Option<Self> {
         let nanos = nanos(literal, unit)?;
         (nanos >= 0).then(|| Self::of_nanos(nanos))
     }
 
     /// A date and time: ISO 8601 with `T` or a space, up to nine digits of a second, with an offset, `Z` or nothing (UTC).
-    pub(super) fn of_date(text: &str) -> Option<Self> {
+    pub(crate) fn of_date(text: &str) -> Option<Self> {
         let text = with_seconds(text.trim());
         let zoned = text.parse::<Timestamp>().ok();
         let found = zoned.or_else(|| {
@@ -78,7 +78,7 @@ fn with_seconds(text: &str) -> String {
 }
 
 /// The hour of the day of a wall instant in a zone.
-pub(super) fn hour(wall: i128, zone: &TimeZone) -> Option<u8> {
+pub(crate) fn hour(wall: i128, zone: &TimeZone) -> Option<u8> {
     let at = Timestamp::from_nanosecond(wall).ok()?;
     u8::try_from(at.to_zoned_datetime(zone.clone()).hour()).ok()
 }

@@ -48,7 +48,7 @@ impl Unit {
     }
 
     /// The unit in which a name such as `ttft_ms`, `TTFT (ms)` or `ttft_seconds` says that it counts.
-    pub(super) fn of_name(name: &str) -> Option<Self> {
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
         let lower = name.to_lowercase();
         let last = lower
             .split(|letter: char| !letter.is_alphanumeric())
@@ -57,7 +57,7 @@ impl Unit {
     }
 
     /// The unit of this sign or name.
-    pub(super) fn of_sign(sign: &str) -> Option<Self> {
+    pub(crate) fn of_sign(sign: &str) -> Option<Self> {
         match sign {
             "s" | "sec" | "secs" | "second" | "seconds" => Some(Self::Seconds),
             "ms" | "msec" | "millis" | "millisecond" | "milliseconds" => Some(Self::Milliseconds),
@@ -85,7 +85,7 @@ impl FromStr for Unit {
 
 /// A decimal number in `unit` as nanoseconds, rounded to the nearest one; `None` for what is no plain finite decimal number
 /// or lies outside of all time.
-pub(super) fn nanos(literal: &str, unit: Unit) -> Option<i128> {
+pub(crate) fn nanos(literal: &str, unit: Unit) -> Option<i128> {
     let (is_negative, size) = match literal.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, literal.strip_prefix('+').unwrap_or(literal)),

@@ -11,20 +11,27 @@ const NON_FINITE: [&str; 6] = ["Infinity", "infinity", "NaN", "nan", "Inf", "inf
 
 /// The text of a file.
 #[derive(Debug)]
-pub(super) struct Text {
+pub(crate) struct Text {
     content: String,
     /// Where each line begins.
     lines: Vec<usize>,
+    /// The number of the first line.
+    first: usize,
     /// Words that are no JSON, by where they begin, in order.
     non_finite: Vec<(usize, String)>,
 }
 
 impl Text {
     /// Reads UTF-8, with or without a byte-order mark.
-    pub(super) fn new(bytes: Vec<u8>) -> Result<Self, Problem> {
+    pub(crate) fn new(bytes: Vec<u8>) -> Result<Self, Problem> {
+        Self::from_line(1, bytes)
+    }
+
+    /// Reads a part of a file that begins with this line.
+    pub(crate) fn from_line(first: usize, bytes: Vec<u8>) -> Result<Self, Problem> {
         let text = String::from_utf8(bytes).map_err(|error| {
             let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            let line = String::from_utf8_lossy(valid).matches('\n').count() + 1;
+            let line = String::from_utf8_lossy(valid).matches('\n').count() + first;
             Problem::at_line(line, "not UTF-8 text")
         })?;
         let text = match text.strip_prefix('\u{feff}') {
@@ -39,39 +46,45 @@ impl Text {
         Ok(Self {
             content: text,
             lines,
+            first,
             non_finite: Vec::new(),
         })
     }
 
     /// The text.
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.content
     }
 
-    /// Line of a byte, from one.
-    pub(super) fn line(&self, offset: usize) -> usize {
-        self.lines.partition_point(|&start| start <= offset)
+    /// Line of a byte.
+    pub(crate) fn line(&self, offset: usize) -> usize {
+        self.first - 1 + self.lines.partition_point(|&start| start <= offset)
+    }
+
+    /// The file's number of a line of this text, from one.
+    pub(crate) fn number(&self, line: usize) -> usize {
+        self.first - 1 + line
     }
 
     /// The byte at which a part of the text begins.
-    pub(super) fn offset(&self, part: &str) -> usize {
+    pub(crate) fn offset(&self, part: &str) -> usize {
         part.as_ptr() as usize - self.content.as_ptr() as usize
     }
 
     /// The word that stood where a string stands now.
-    pub(super) fn non_finite_at(&self, offset: usize) -> Option<&str> {
+    pub(crate) fn non_finite_at(&self, offset: usize) -> Option<&str> {
         let found = self.non_finite.binary_search_by_key(&offset, |(at, _)| *at);
         found.ok().map(|index| self.non_finite[index].1.as_str())
     }
 
     /// Where the first word that is no JSON stands, and how many there are.
-    pub(super) fn non_finite(&self) -> Option<(usize, &str, usize)> {
+    pub(crate) fn non_finite(&self) -> Option<(usize, &str, usize)> {
         let (at, word) = self.non_finite.first()?;
         Some((self.line(*at), word, self.non_finite.len()))
     }
 
     /// Leaves out a last line that is neither ended nor whole JSON, and says whether there was one.
-    pub(super) fn without_torn_line(mut self) -> (Self, bool) {
+    pub(crate) fn without_torn_line(mut self) -> (Self, bool) {
         let end = self.content.rfind('\n').map_or(0, |at| at + 1);
         let last = &self.content[end..];
         let is_torn = end > 0
@@ -84,7 +97,7 @@ impl Text {
     }
 
     /// Makes JSON of it: words outside strings that stand for no finite number become strings of the same length.
-    pub(super) fn into_json(mut self) -> Self {
+    pub(crate) fn into_json(mut self) -> Self {
         let places = non_finite_places(&self.content);
         let mut bytes = self.content.into_bytes();
         for &(start, end) in &places {

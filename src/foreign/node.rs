@@ -14,7 +14,7 @@ use crate::time::Duration;
 
 /// A JSON value of a file.
 #[derive(Clone, Debug)]
-pub(super) struct Node<'a> {
+pub(crate) struct Node<'a> {
     text: &'a Text,
     raw: &'a str,
     path: String,
@@ -22,13 +22,13 @@ pub(super) struct Node<'a> {
 
 /// A JSON object, its fields split.
 #[derive(Clone, Debug)]
-pub(super) struct Object<'a> {
+pub(crate) struct Object<'a> {
     node: Node<'a>,
     fields: Vec<(String, &'a str)>,
 }
 
 /// The values that stand in a file one after the other.
-pub(super) fn values(text: &Text) -> Result<Vec<Node<'_>>, Problem> {
+pub(crate) fn values(text: &Text) -> Result<Vec<Node<'_>>, Problem> {
     let stream = serde_json::Deserializer::from_str(text.as_str()).into_iter::<&RawValue>();
     let values = stream.map(|value| match value {
         Ok(raw) => Ok(Node {
@@ -36,26 +36,26 @@ pub(super) fn values(text: &Text) -> Result<Vec<Node<'_>>, Problem> {
             raw: raw.get(),
             path: String::new(),
         }),
-        Err(error) => Err(not_json(&error)),
+        Err(error) => Err(not_json(text, &error)),
     });
     values.collect()
 }
 
-fn not_json(error: &serde_json::Error) -> Problem {
-    let text = error.to_string();
-    let what = text.split(" at line ").next().unwrap_or_default();
+fn not_json(text: &Text, error: &serde_json::Error) -> Problem {
+    let message = error.to_string();
+    let what = message.split(" at line ").next().unwrap_or_default();
     let why = format!("not JSON at column {}: {what}", error.column());
-    Problem::at_line(error.line(), why)
+    Problem::at_line(text.number(error.line()), why)
 }
 
 impl<'a> Node<'a> {
     /// Line of the value, from one.
-    pub(super) fn line(&self) -> usize {
+    pub(crate) fn line(&self) -> usize {
         self.text.line(self.text.offset(self.raw))
     }
 
     /// Something wrong with this value.
-    pub(super) fn problem(&self, why: impl Into<String>) -> Problem {
+    pub(crate) fn problem(&self, why: impl Into<String>) -> Problem {
         Problem::at_field(self.line(), &self.path, why)
     }
 
@@ -71,17 +71,17 @@ impl<'a> Node<'a> {
     }
 
     /// Whether it is `{…}`.
-    pub(super) fn is_object(&self) -> bool {
+    pub(crate) fn is_object(&self) -> bool {
         self.raw.starts_with('{')
     }
 
     /// Whether it is `[…]`.
-    pub(super) fn is_array(&self) -> bool {
+    pub(crate) fn is_array(&self) -> bool {
         self.raw.starts_with('[')
     }
 
     /// The object's fields.
-    pub(super) fn object(&self) -> Result<Object<'a>, Problem> {
+    pub(crate) fn object(&self) -> Result<Object<'a>, Problem> {
         if !self.is_object() {
             return Err(self.unexpected("an object"));
         }
@@ -98,7 +98,7 @@ impl<'a> Node<'a> {
     }
 
     fn broken(&self, error: &serde_json::Error) -> Problem {
-        self.problem(not_json(error).why)
+        self.problem(not_json(self.text, error).why)
     }
 
     fn child(&self, key: &str) -> Self {
@@ -114,7 +114,7 @@ impl<'a> Node<'a> {
     }
 
     /// The elements of the list.
-    pub(super) fn items(&self) -> Result<Vec<Self>, Problem> {
+    pub(crate) fn items(&self) -> Result<Vec<Self>, Problem> {
         if !self.is_array() {
             return Err(self.unexpected("a list"));
         }
@@ -129,7 +129,7 @@ impl<'a> Node<'a> {
     }
 
     /// The text of the value.
-    pub(super) fn string(&self) -> Result<String, Problem> {
+    pub(crate) fn string(&self) -> Result<String, Problem> {
         let is_word = self
             .text
             .non_finite_at(self.text.offset(self.raw))
@@ -139,7 +139,7 @@ impl<'a> Node<'a> {
     }
 
     /// The value as it stands there, a text without its quotes.
-    pub(super) fn plain(&self) -> String {
+    pub(crate) fn plain(&self) -> String {
         self.string().unwrap_or_else(|_| {
             let word = self.text.non_finite_at(self.text.offset(self.raw));
             word.unwrap_or(self.raw).to_owned()
@@ -147,14 +147,14 @@ impl<'a> Node<'a> {
     }
 
     /// The number.
-    pub(super) fn number(&self) -> Result<f64, Problem> {
+    pub(crate) fn number(&self) -> Result<f64, Problem> {
         let number = serde_json::from_str::<f64>(self.raw).ok();
         let number = number.filter(|number| number.is_finite());
         number.ok_or_else(|| self.unexpected("a finite number"))
     }
 
     /// The whole number.
-    pub(super) fn count(&self) -> Result<u64, Problem> {
+    pub(crate) fn count(&self) -> Result<u64, Problem> {
         let number = self.number().ok();
         let whole = number.filter(|number| *number >= 0.0 && number.fract() == 0.0);
         whole
@@ -163,19 +163,19 @@ impl<'a> Node<'a> {
     }
 
     /// Whether it is true.
-    pub(super) fn flag(&self) -> Result<bool, Problem> {
+    pub(crate) fn flag(&self) -> Result<bool, Problem> {
         let flag = self.raw.parse().ok();
         flag.ok_or_else(|| self.unexpected("true or false"))
     }
 
     /// The number of `unit`s as nanoseconds, exactly.
-    pub(super) fn nanos(&self, unit: Unit) -> Result<i128, Problem> {
+    pub(crate) fn nanos(&self, unit: Unit) -> Result<i128, Problem> {
         let found = nanos(self.raw, unit);
         found.ok_or_else(|| self.unexpected(&format!("a finite number [{}]", unit.name())))
     }
 
     /// The number of `unit`s as a span, which is not negative.
-    pub(super) fn span(&self, unit: Unit) -> Result<Duration, Problem> {
+    pub(crate) fn span(&self, unit: Unit) -> Result<Duration, Problem> {
         let nanos = u64::try_from(self.nanos(unit)?).ok();
         nanos.map(Duration::from_nanos).ok_or_else(|| {
             self.unexpected(&format!("a span that is not negative [{}]", unit.name()))
@@ -185,7 +185,7 @@ impl<'a> Node<'a> {
 
 impl<'a> Object<'a> {
     /// The field of this name; `null` counts as none.
-    pub(super) fn get(&self, key: &str) -> Option<Node<'a>> {
+    pub(crate) fn get(&self, key: &str) -> Option<Node<'a>> {
         let (_, raw) = self.fields.iter().find(|(name, _)| name == key)?;
         (*raw != "null").then(|| Node {
             raw,
@@ -194,58 +194,58 @@ impl<'a> Object<'a> {
     }
 
     /// The field of this name, which must be there.
-    pub(super) fn need(&self, key: &str) -> Result<Node<'a>, Problem> {
+    pub(crate) fn need(&self, key: &str) -> Result<Node<'a>, Problem> {
         self.get(key)
             .ok_or_else(|| self.node.child(key).problem("missing"))
     }
 
     /// Whether there is a field of this name, `null` or not.
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub(crate) fn has(&self, key: &str) -> bool {
         self.fields.iter().any(|(name, _)| name == key)
     }
 
     /// The names of the fields.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|(name, _)| name.as_str())
     }
 
     /// The object as a value.
-    pub(super) fn node(&self) -> &Node<'a> {
+    pub(crate) fn node(&self) -> &Node<'a> {
         &self.node
     }
 
     /// The text in a field, if it is there.
-    pub(super) fn text(&self, key: &str) -> Result<Option<String>, Problem> {
+    pub(crate) fn text(&self, key: &str) -> Result<Option<String>, Problem> {
         self.get(key).map(|node| node.string()).transpose()
     }
 
     /// The number in a field, if it is there.
-    pub(super) fn number(&self, key: &str) -> Result<Option<f64>, Problem> {
+    pub(crate) fn number(&self, key: &str) -> Result<Option<f64>, Problem> {
         self.get(key).map(|node| node.number()).transpose()
     }
 
     /// The whole number in a field, if it is there.
-    pub(super) fn count(&self, key: &str) -> Result<Option<u64>, Problem> {
+    pub(crate) fn count(&self, key: &str) -> Result<Option<u64>, Problem> {
         self.get(key).map(|node| node.count()).transpose()
     }
 
     /// Whether a field says true, if it is there.
-    pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, Problem> {
+    pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>, Problem> {
         self.get(key).map(|node| node.flag()).transpose()
     }
 
     /// The span in a field, if it is there.
-    pub(super) fn span(&self, key: &str, unit: Unit) -> Result<Option<Duration>, Problem> {
+    pub(crate) fn span(&self, key: &str, unit: Unit) -> Result<Option<Duration>, Problem> {
         self.get(key).map(|node| node.span(unit)).transpose()
     }
 
     /// The object in a field, if it is there.
-    pub(super) fn object(&self, key: &str) -> Result<Option<Self>, Problem> {
+    pub(crate) fn object(&self, key: &str) -> Result<Option<Self>, Problem> {
         self.get(key).map(|node| node.object()).transpose()
     }
 
     /// The list in a field, empty if it is not there.
-    pub(super) fn items(&self, key: &str) -> Result<Vec<Node<'a>>, Problem> {
+    pub(crate) fn items(&self, key: &str) -> Result<Vec<Node<'a>>, Problem> {
         self.get(key).map_or(Ok(Vec::new()), |node| node.items())
     }
 }

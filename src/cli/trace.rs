@@ -1,0 +1,103 @@
+//! `trace`: what a file of real demand holds.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use clap::Args;
+
+use super::options::FormatName;
+use super::terminal::Terminal;
+use crate::report::trace::{Inspected, Inspection};
+use crate::trace::{Options, Trace, Unit};
+
+/// Inspect traces of real demand: rates, bursts, silences, lengths
+///
+/// Reads Azure's LLM inference traces, `BurstGPT`, Mooncake and vidur by their heads, and any CSV with a head or JSON with an object
+/// a line by `--time-column`. Files are read row by row, so their size does not matter. A file that states something impossible
+/// is refused with the lines.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(super) struct TraceCommand {
+    /// Files, `-` for standard input
+    #[arg(value_name = "FILE", required = true, help_heading = "Arguments")]
+    files: Vec<String>,
+    #[command(flatten)]
+    table: Table,
+    /// How results are written
+    #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
+    format: FormatName,
+}
+
+/// How to read tables that no known program wrote.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Tables")]
+struct Table {
+    /// The column that holds when requests came: dates, or numbers
+    #[arg(long, value_name = "NAME")]
+    time_column: Option<String>,
+    /// The unit of that column, where it holds numbers and its name does not tell: s, ms, us or ns
+    #[arg(long, value_name = "UNIT", requires = "time_column")]
+    time_unit: Option<Unit>,
+    /// The column that holds the lengths of prompts [tokens]
+    #[arg(long, value_name = "NAME", requires = "time_column")]
+    prompt_column: Option<String>,
+    /// The column that holds the lengths of answers [tokens]
+    #[arg(long, value_name = "NAME", requires = "time_column")]
+    output_column: Option<String>,
+    /// The column that holds which model was asked
+    #[arg(long, value_name = "NAME", requires = "time_column")]
+    model_column: Option<String>,
+    /// The column that holds to which session a request belongs
+    #[arg(long, value_name = "NAME", requires = "time_column")]
+    session_column: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  thermocline trace AzureLLMInferenceTrace_code.csv
+      A known file
+  thermocline trace log.csv --time-column arrived_ms --prompt-column in
+      Any table
+  thermocline trace BurstGPT_1.csv BurstGPT_2.csv --format csv
+      A row for each file";
+
+impl TraceCommand {
+    pub(super) fn run(&self, terminal: &Terminal) -> anyhow::Result<()> {
+        let options = Options {
+            time_column: self.table.time_column.clone(),
+            time_unit: self.table.time_unit,
+            prompt_column: self.table.prompt_column.clone(),
+            output_column: self.table.output_column.clone(),
+            model_column: self.table.model_column.clone(),
+            session_column: self.table.session_column.clone(),
+        };
+        let inspected = self.files.iter().map(|file| inspected(file, &options));
+        let inspected: Vec<Inspected> = inspected.collect::<anyhow::Result<_>>()?;
+        let inspection = Inspection { files: &inspected };
+        let format = self.format.into();
+        terminal.results(|out| inspection.write(format, terminal.width(), out))?;
+        Ok(())
+    }
+}
+
+fn inspected(file: &str, options: &Options) -> anyhow::Result<Inspected> {
+    let trace = opened(file, options)?;
+    Ok(Inspected {
+        file: trace.file().to_owned(),
+        format: trace.format(),
+        survey: trace.survey()?,
+    })
+}
+
+/// A file, or standard input, which is kept because it is read more than once.
+fn opened(file: &str, options: &Options) -> anyhow::Result<Trace> {
+    if file == "-" {
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .read_to_end(&mut bytes)
+            .context("could not read standard input")?;
+        return Ok(Trace::of_bytes("<stdin>", bytes, options)?);
+    }
+    Ok(Trace::open(file, Path::new(file), options)?)
+}

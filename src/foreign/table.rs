@@ -1,0 +1,99 @@
+//! CSV with a head, and columns that the user names.
+
+use std::io::{self, BufRead, Chain};
+
+use super::decimal::{Unit, nanos};
+use super::did_you_mean;
+use super::problem::Problem;
+use super::stamp::Stamp;
+
+/// CSV with a head, a byte-order mark or not, and every line end; each record with its line.
+pub(crate) struct Records<R> {
+    reader: csv::Reader<Chain<R, &'static [u8]>>,
+    /// Whether lines end in CR and LF.
+    is_crlf: bool,
+}
+
+impl<R: BufRead> Records<R> {
+    /// Looks at the first line's end.
+    pub(crate) fn new(mut from: R) -> io::Result<Self> {
+        let start = from.fill_buf()?;
+        let end = start.iter().position(|byte| *byte == b'\n');
+        let is_crlf = end.is_some_and(|end| start[..end].ends_with(b"\r"));
+        let reader = csv::ReaderBuilder::new()
+            .trim(csv::Trim::All)
+            .from_reader(from.chain(if is_crlf { b"\r\n" } else { b"\n" as &[u8] }));
+        Ok(Self { reader, is_crlf })
+    }
+
+    /// The names of the columns.
+    pub(crate) fn head(&mut self) -> Result<Vec<String>, Problem> {
+        let line = 1;
+        let head = self.reader.headers();
+        let head = head.map_err(|error| broken(line, &error))?;
+        Ok(head.iter().map(str::to_owned).collect())
+    }
+
+    /// The next record and its line, from one.
+    pub(crate) fn read(
+        &mut self,
+        record: &mut csv::StringRecord,
+    ) -> Option<Result<usize, Problem>> {
+        let read = self.reader.read_record(record);
+        // The lines that the reader gives its records are those before blank lines, and before the LF of a CR LF. It has passed
+        // a record's lone LF when it gives the record, but not yet the LF of a CR LF. Each record has one: `new` adds the last.
+        let behind = u64::from(!self.is_crlf);
+        let line = usize::try_from(self.reader.position().line() - behind).unwrap_or(0);
+        match read {
+            Ok(false) => None,
+            Ok(true) => Some(Ok(line)),
+            Err(error) => Some(Err(broken(line, &error))),
+        }
+    }
+}
+
+/// What is wrong with a line that the reader does not take.
+fn broken(line: usize, error: &csv::Error) -> Problem {
+    let why = match error.kind() {
+        csv::ErrorKind::UnequalLengths {
+            expected_len, len, ..
+        } => format!("found {len} fields, the head has {expected_len}"),
+        csv::ErrorKind::Utf8 { .. } => "not UTF-8 text".to_owned(),
+        _ => format!("not CSV: {error}"),
+    };
+    Problem::at_line(line, why)
+}
+
+/// The place of the column called `name`.
+pub(crate) fn column(names: &[String], name: &str) -> Result<usize, Problem> {
+    let found = names.iter().position(|known| known == name);
+    found.ok_or_else(|| {
+        let help = did_you_mean(name, names.iter().map(String::as_str)).map_or_else(
+            || format!("it has {}", names.join(", ")),
+            |near| format!("did you mean `{near}`?"),
+        );
+        Problem::of_file(format!("there is no column `{name}`\nhelp: {help}"))
+    })
+}
+
+/// When something happened, by the cell of a column of times; the unit is of those that hold numbers, and `option` says how to
+/// state it.
+pub(crate) fn stamp(cell: Option<&str>, unit: Option<Unit>, option: &str) -> Result<Stamp, String> {
+    let Some(cell) = cell else {
+        return Err("missing".to_owned());
+    };
+    if let Some(stamp) = Stamp::of_date(cell) {
+        return Ok(stamp);
+    }
+    let Some(unit) = unit else {
+        return Err(if nanos(cell, Unit::Seconds).is_some() {
+            format!("a number whose unit its name does not tell\nhelp: {option}")
+        } else {
+            format!("found `{cell}`, a date or a number is needed")
+        });
+    };
+    Stamp::of_number(cell, unit).ok_or_else(|| {
+        let unit = unit.name();
+        format!("found `{cell}`, a date or a finite number that is not negative [{unit}] is needed")
+    })
+}
