@@ -89,6 +89,7 @@ pub mod catalog;
 pub mod workload;
 
 // The simulated target.
+pub mod billing;
 pub mod calendar;
 pub mod fleet;
 pub mod policy;

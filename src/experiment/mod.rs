@@ -11,6 +11,7 @@ pub mod watch;
 
 pub use catalogue::{Bet, Budget, Catalogue, Lot, Software};
 
+use crate::billing::Billing;
 use crate::catalog::Catalog;
 use crate::catalog::performance::Performance;
 use crate::catalog::start::ColdStart;
@@ -80,6 +81,8 @@ pub struct Provider {
     pub predictions: Vec<Vec<Prediction>>,
     /// Which deployments are its part of the plan's popularity.
     pub catalogue: Option<Catalogue>,
+    /// What its customers pay.
+    pub billing: Billing,
 }
 
 /// A part of a provider's fleet that results speak of.

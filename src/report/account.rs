@@ -141,6 +141,7 @@ fn add_ledger(sum: &mut Ledger, other: &Ledger) {
         (&mut sum.in_flight_end, other.in_flight_end),
         (&mut sum.missed_by_sampling, other.missed_by_sampling),
         (&mut sum.cold_requests, other.cold_requests),
+        (&mut sum.prompt_tokens, other.prompt_tokens),
         (&mut sum.output_tokens, other.output_tokens),
         (&mut sum.cancelled_starts, other.cancelled_starts),
         (&mut sum.evictions, other.evictions),

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::account::{self, Account};
 use super::allotment::Allotment;
+use super::costs::Costs;
 use super::figures::Line;
 use super::published::{self, Pair, deviation_percent};
 use super::{Report, VERSION};
@@ -164,6 +165,7 @@ struct Fleet {
     missed_by_sampling: u64,
     cold_requests: u64,
     cold_requests_percent: Option<f64>,
+    prompt_tokens: u64,
     output_tokens: u64,
     ttft_p50_s: Option<f64>,
     ttft_p95_s: Option<f64>,
@@ -193,6 +195,17 @@ struct Fleet {
     cost_usd: f64,
     gpu_cost_usd: f64,
     warmth_cost_usd: f64,
+    cost_per_request_usd: Option<f64>,
+    cost_per_million_tokens_usd: Option<f64>,
+    /// Customers': `null` where the provider states no rule.
+    billed_gpu_hours: Option<f64>,
+    bill_usd: Option<f64>,
+    bill_per_request_usd: Option<f64>,
+    /// Of one replica, used or not.
+    dedicated_usd_per_hour: Option<f64>,
+    /// Requests per hour above which a dedicated replica is cheaper for the customer.
+    break_even_requests_per_hour: Option<f64>,
+    requests_per_hour: Option<f64>,
     utilisation_percent: Option<f64>,
     below_floor_s: f64,
     mean_in_system: Option<f64>,
@@ -437,6 +450,7 @@ impl Fleet {
         let [loading, busy, idle, draining] = account.replica_hours();
         let gpu = ledger.gpu_hours();
         let [host_ram, local_disk, remote] = account.starts;
+        let costs = Costs::of(report, account);
         Self {
             provider: provider.name.clone(),
             model,
@@ -460,6 +474,7 @@ impl Fleet {
             missed_by_sampling: ledger.missed_by_sampling,
             cold_requests: ledger.cold_requests,
             cold_requests_percent: account.cold_percent(),
+            prompt_tokens: ledger.prompt_tokens,
             output_tokens: ledger.output_tokens,
             ttft_p50_s: account.ttft_s(0.50),
             ttft_p95_s: account.ttft_s(0.95),
@@ -489,6 +504,14 @@ impl Fleet {
             cost_usd: ledger.cost_usd(),
             gpu_cost_usd: ledger.gpu_usd,
             warmth_cost_usd: ledger.rungs_usd,
+            cost_per_request_usd: costs.per_request_usd,
+            cost_per_million_tokens_usd: costs.per_million_tokens_usd,
+            billed_gpu_hours: costs.billed_gpu_hours,
+            bill_usd: costs.bill_usd,
+            bill_per_request_usd: costs.bill_per_request_usd,
+            dedicated_usd_per_hour: costs.dedicated_usd_per_hour,
+            break_even_requests_per_hour: costs.break_even_requests_per_hour,
+            requests_per_hour: costs.requests_per_hour,
             utilisation_percent: ledger.utilisation().map(|share| 100.0 * share),
             below_floor_s: ledger.below_floor.as_secs(),
             mean_in_system: account.mean_over_window(ledger.request_time as f64 / 1e9),

@@ -6,6 +6,7 @@ mod account;
 mod allotment;
 pub mod analysis;
 pub mod catalogue;
+mod costs;
 mod csv;
 mod figures;
 mod grid;

@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::account::{self, Account};
-use super::allotment;
 use super::figures::{self, Line, has_failures};
 use super::grid::{self, Column};
 use super::number::{self, NONE};
 use super::{Report, sentence, strip, words};
+use super::{allotment, costs};
 use crate::experiment::{Part, Plan};
 
 pub(super) const BOLD: Style = Style::new().bold();
@@ -265,7 +265,8 @@ fn fleet(report: &Report<'_>, width: usize, out: &mut dyn Write) -> io::Result<(
         // A provider's own rows, then its tiers, then its sum.
         accounts.sort_by_key(|one| one.provider);
     }
-    writeln!(out, "{}", account_table(report, &accounts, width))
+    writeln!(out, "{}", account_table(report, &accounts, width))?;
+    costs::write(report, &accounts, width, out)
 }
 
 /// Models of a catalogue are in their tier's account, and have one of their own only where they are measured.
@@ -278,24 +279,37 @@ fn has_own_account(report: &Report<'_>, account: &Account) -> bool {
         || report.plan.tier(account.provider, deployment).is_none()
 }
 
-fn account_table(report: &Report<'_>, accounts: &[Account], width: usize) -> String {
-    let name = |one: &Account| {
-        let provider = &report.plan.providers[one.provider];
-        (
-            provider.name.clone(),
-            report.plan.part_name(one.provider, one.part),
-            report.plan.sessions[one.session].name.clone(),
-        )
+/// Whose an account is, in words.
+pub(super) struct Named {
+    provider: String,
+    part: String,
+    session: String,
+}
+
+impl Named {
+    pub(super) fn names(&self) -> Names<'_> {
+        Names {
+            provider: &self.provider,
+            model: &self.part,
+            session: &self.session,
+        }
+    }
+}
+
+/// Whose each account is.
+pub(super) fn named(report: &Report<'_>, accounts: &[Account]) -> Vec<Named> {
+    let plan = report.plan;
+    let name = |one: &Account| Named {
+        provider: plan.providers[one.provider].name.clone(),
+        part: plan.part_name(one.provider, one.part),
+        session: plan.sessions[one.session].name.clone(),
     };
-    let owned: Vec<(String, String, String)> = accounts.iter().map(name).collect();
-    let names: Vec<Names<'_>> = owned
-        .iter()
-        .map(|(provider, model, session)| Names {
-            provider,
-            model,
-            session,
-        })
-        .collect();
+    accounts.iter().map(name).collect()
+}
+
+fn account_table(report: &Report<'_>, accounts: &[Account], width: usize) -> String {
+    let owned = named(report, accounts);
+    let names: Vec<Names<'_>> = owned.iter().map(Named::names).collect();
     let [wide, narrow] = [false, true].map(|narrow| {
         let mut columns = name_columns(&names, narrow);
         columns.extend(account_columns(accounts));

@@ -5,6 +5,7 @@ use super::hardware::unknown;
 use super::popularity::Users;
 use super::values::{distribution, seconds};
 use super::{deployment, expansion};
+use crate::billing::{Billing, TimeRule, TokenRule};
 use crate::catalog::Catalog;
 use crate::experiment::{Catalogue, Provider};
 use crate::fleet::FleetConfig;
@@ -34,6 +35,8 @@ pub(super) fn read(
         pools: &pools,
         links: &links,
     };
+    let billing = reader.optional_table("billing");
+    let billing = billing.map(billing_rules).unwrap_or_default();
     let entries = reader.entries("deployments");
     let names: Vec<String> = entries.iter().map(|(model, _)| model.clone()).collect();
     let read = entries
@@ -63,7 +66,39 @@ pub(super) fn read(
         benchmarked: Vec::new(),
         predictions,
         catalogue,
+        billing,
     }
+}
+
+/// What customers pay: by GPU time, by token, and for a dedicated endpoint.
+fn billing_rules(mut reader: Reader<'_>) -> Billing {
+    let price = || Kind::price().non_negative().at_most("1000000usd/h");
+    let time = reader.optional_table("time").map(|mut inner| {
+        let rule = TimeRule {
+            boot: inner.or_default("boot", &Kind::boolean(), "true"),
+            run: inner.or_default("run", &Kind::boolean(), "true"),
+            idle: inner.or_default("idle", &Kind::boolean(), "true"),
+            usd_per_gpu_hour: inner.required("price", &price()),
+        };
+        inner.finish();
+        rule
+    });
+    let tokens = reader.optional_table("tokens").map(|mut inner| {
+        let usd = || Kind::number().non_negative().at_most("1000000");
+        let rule = TokenRule {
+            input_usd_per_million: inner.required("input_usd_per_million", &usd()),
+            output_usd_per_million: inner.required("output_usd_per_million", &usd()),
+        };
+        inner.finish();
+        rule
+    });
+    let billing = Billing {
+        time,
+        tokens,
+        dedicated_usd_per_gpu_hour: reader.optional("dedicated", &price()),
+    };
+    reader.finish();
+    billing
 }
 
 /// The provider's part of the popularity's models, where it has a `catalogue`.

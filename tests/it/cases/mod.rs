@@ -6,6 +6,7 @@
 mod catalogue;
 mod cold;
 mod figures;
+mod money;
 mod queues;
 mod ranges;
 mod review;
