@@ -6,7 +6,7 @@
 //!
 //! Invariant: what the replicas take together never exceeds the budget. Budgets and prices are whole millionths, so that is exact.
 //!
-//! Sources: the square-root rule is that of capacity assignment (Kleinrock 1976, volume 2, section 5.7); rounding is by largest
+//! Sources: the square-root rule is that of capacity assignment (Kleinrock 1976, volume 2, chapter 5); rounding is by largest
 //! remainder (Hamilton 1792); the optimised rule is greedy on the closed forms of [`crate::theory`].
 
 mod estimate;

@@ -97,12 +97,12 @@ proptest! {
         replicas in 0_u32..300,
     ) {
         let candidates = alike(models, 10.0, exponent, 1_000_000);
-        let weights: [(Policy, fn(&Candidate) -> f64); 3] = [
-            (Policy::Uniform, |_| 1.0),
-            (Policy::Proportional, |candidate| candidate.rate),
-            (Policy::SquareRoot, |candidate| candidate.rate.sqrt()),
-        ];
-        for (policy, weight) in weights {
+        for (policy, power) in [
+            (Policy::Uniform, 0.0),
+            (Policy::Proportional, 1.0),
+            (Policy::SquareRoot, 0.5),
+        ] {
+            let weight = |candidate: &Candidate| candidate.rate.powf(power);
             let total: f64 = candidates.iter().map(weight).sum();
             let warm = policy.allocate(&candidates, u64::from(replicas) * 1_000_000);
             prop_assert_eq!(warm.iter().sum::<u32>(), replicas, "{:?} spends all", policy);

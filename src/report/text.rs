@@ -335,7 +335,8 @@ fn account_columns(accounts: &[Account]) -> Vec<Column> {
         }),
         numbers("p99\ns", |one| {
             text_or(one.ttft_s(0.99), number::bare_seconds)
-        }),
+        })
+        .rank(1),
         numbers("max\ns", |one| {
             text_or(one.ttft_s(1.0), number::bare_seconds)
         })
@@ -347,7 +348,8 @@ fn account_columns(accounts: &[Account]) -> Vec<Column> {
         }),
         numbers("idle\n%", |one| {
             text_or(one.idle_percent(), number::bare_percent)
-        }),
+        })
+        .rank(2),
         numbers("cost\nUSD", |one| number::quantity(one.ledger.cost_usd())),
     ];
     if accounts.iter().any(|one| matches!(one.part, Part::Tier(_))) {

@@ -144,7 +144,9 @@ impl Understood {
     }
 
     fn write_remarks(&self, out: &mut String) {
-        for remark in &self.remarks {
+        let is_table = |remark: &&Remark| matches!(remark, Remark::Table(..));
+        let (tables, lines): (Vec<_>, Vec<_>) = self.remarks.iter().partition(is_table);
+        for remark in lines.into_iter().chain(tables) {
             let lines = match remark {
                 Remark::Lines(lines) => lines.clone(),
                 Remark::Table(title, id) => {

@@ -50,7 +50,7 @@ fn lots(plan: &Plan) -> Vec<Lot> {
 
 const POLICIES: [&str; 7] = [
     "policy = \"curated\"",
-    "policy.breadth-first.head = 4",
+    "policy = \"breadth-first\"\nhead = 4",
     "policy = \"uniform\"",
     "policy = \"proportional\"",
     "policy = \"square-root\"",

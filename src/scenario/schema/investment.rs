@@ -28,7 +28,7 @@ pub(super) struct Choices<'a> {
 pub(super) fn read(reader: &mut Reader<'_>, users: &Users) -> Option<Investment> {
     let forms = [
         Variant::unit("curated"),
-        Variant::table("breadth-first"),
+        Variant::unit("breadth-first"),
         Variant::unit("uniform"),
         Variant::unit("proportional"),
         Variant::unit("square-root"),
@@ -40,9 +40,8 @@ pub(super) fn read(reader: &mut Reader<'_>, users: &Users) -> Option<Investment>
         let policy = match form {
             "breadth-first" => {
                 let head = users.popularity.head.max(1).to_string();
-                let head = count(&mut inner, "head", "1", &head);
                 Policy::BreadthFirst {
-                    head: head as usize,
+                    head: count(reader, "head", "1", &head) as usize,
                 }
             }
             "uniform" => Policy::Uniform,
