@@ -35,11 +35,11 @@ fn fleets(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Throughput in requests of a replica whose batch is always full, by both models.
+/// Throughput in requests of a replica with full batches, by the oracle and by the fast model.
 fn stepping(criterion: &mut Criterion) {
-    let jobs = 4 * BATCH as usize;
+    let jobs = 4 * BATCH;
     let mut group = criterion.benchmark_group("full_batch");
-    group.throughput(Throughput::Elements(jobs as u64));
+    group.throughput(Throughput::Elements(u64::from(jobs)));
     group.bench_function("step_by_step", |bencher| {
         bencher.iter(|| step_by_step(jobs));
     });

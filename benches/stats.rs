@@ -1,11 +1,12 @@
-//! What a benchmark of 75 requests costs to summarise, and a request of everybody's to count.
+//! What a benchmark of 75 requests costs to summarise and to resample, and a request of everybody's to count.
 
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
 use thermocline::measure::summary::Summary;
 use thermocline::observation::{Observation, Outcome};
 use thermocline::request::{EndpointId, RequestId};
-use thermocline::stats::{Histogram, PercentileMethod, Sample};
+use thermocline::stats::{Histogram, PercentileMethod, Sample, bootstrap};
+use thermocline::streams::Streams;
 use thermocline::time::{Duration, Time};
 
 /// 75 answers, one in 25 of them cold.
@@ -46,6 +47,12 @@ fn stats(criterion: &mut Criterion) {
             let quantile = |p: f64| sample.quantile(p, PercentileMethod::default());
             [0.5, 0.95, 0.99].map(quantile)
         });
+    });
+    group.bench_function("bootstrap_of_75", |bencher| {
+        let ttfts = rows.iter().filter_map(|(seen, _)| seen.ttft());
+        let sample = Sample::new(ttfts.map(Duration::as_secs).collect()).expect("not empty");
+        let mut stream = Streams::new(1, 0).stream("bootstrap");
+        bencher.iter(|| bootstrap(black_box(&sample), &mut stream, Sample::mean));
     });
     group.throughput(Throughput::Elements(1));
     group.bench_function("histogram_record", |bencher| {

@@ -130,32 +130,27 @@ impl<E: Copy> Calendar<E> {
     fn sift_down(&mut self, entry: Entry<E>) {
         let heap = self.heap.as_mut_slice();
         let mut hole = 0;
-        loop {
-            let first = hole * ARITY + 1;
-            let Some((child, least)) = least_of(heap.get(first..).unwrap_or_default()) else {
-                break;
-            };
-            if entry.0 <= least.0 {
-                break;
-            }
-            heap[hole] = least;
-            hole = first + child;
+        while let Some(child) = least_child(heap, hole)
+            && heap[child].0 < entry.0
+        {
+            heap[hole] = heap[child];
+            hole = child;
         }
         heap[hole] = entry;
     }
 }
 
-/// The least of the next few entries, and which of them it is.
+/// The child of a node with the least key.
 #[inline]
-fn least_of<E: Copy>(entries: &[Entry<E>]) -> Option<(usize, Entry<E>)> {
-    let less = |a: usize, b: usize| if entries[b].0 < entries[a].0 { b } else { a };
-    let least = match entries {
+fn least_child<E: Copy>(heap: &[Entry<E>], node: usize) -> Option<usize> {
+    let first = node * ARITY + 1;
+    if let Some([a, b, c, d]) = heap.get(first..first + ARITY) {
         // A tournament: two of its three comparisons do not wait for each other.
-        [_, _, _, _, ..] => less(less(0, 1), less(2, 3)),
-        [] => return None,
-        few => (1..few.len()).fold(0, less),
-    };
-    Some((least, entries[least]))
+        let (left, left_key) = if b.0 < a.0 { (1, b.0) } else { (0, a.0) };
+        let (right, right_key) = if d.0 < c.0 { (3, d.0) } else { (2, c.0) };
+        return Some(first + if right_key < left_key { right } else { left });
+    }
+    (first..heap.len()).min_by_key(|&child| heap[child].0)
 }
 
 impl<E: Copy> Default for Calendar<E> {

@@ -25,21 +25,25 @@ impl Time {
     pub const MAX: Self = Self(u64::MAX);
 
     /// The instant `nanos` nanoseconds after the origin.
+    #[inline]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
     /// The instant `seconds` after the origin, rounded to the nearest nanosecond.
+    #[inline]
     pub fn from_secs(seconds: f64) -> Self {
         Self(Duration::from_secs(seconds).0)
     }
 
     /// Nanoseconds since the origin.
+    #[inline]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
     /// Seconds since the origin \[s\].
+    #[inline]
     pub fn as_secs(self) -> f64 {
         self.0 as f64 / NANOS as f64
     }
@@ -48,12 +52,14 @@ impl Time {
     ///
     /// # Panics
     /// If `earlier` is later: time never runs backwards in a run.
+    #[inline]
     pub fn since(self, earlier: Self) -> Duration {
         assert!(earlier <= self, "{earlier} is after {self}");
         Duration(self.0 - earlier.0)
     }
 
     /// The span from `earlier` to this instant, or zero when `earlier` is later.
+    #[inline]
     pub fn saturating_since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
@@ -66,6 +72,7 @@ impl Duration {
     pub const MAX: Self = Self(u64::MAX);
 
     /// A span of `nanos` nanoseconds.
+    #[inline]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
@@ -74,26 +81,34 @@ impl Duration {
     ///
     /// # Panics
     /// If `seconds` is not a number.
+    #[inline]
     pub fn from_secs(seconds: f64) -> Self {
         assert!(!seconds.is_nan(), "a span of NaN seconds");
-        // What `round` gives, without a call: truncation and the difference are exact, and conversions saturate.
-        let nanos = seconds * NANOS as f64;
-        let whole = nanos as u64;
-        Self(whole.saturating_add(u64::from(nanos - whole as f64 >= 0.5)))
+        let nanos = (seconds * NANOS as f64).max(0.0);
+        // What `round` gives, without a call: truncation and the difference are exact, and conversions saturate. Where the
+        // value allows it, signed conversions are the quick ones.
+        if nanos < i64::MAX as f64 {
+            let whole = nanos as i64;
+            return Self(whole as u64 + u64::from(nanos - whole as f64 >= 0.5));
+        }
+        Self(nanos as u64)
     }
 
     /// Nanoseconds in the span.
+    #[inline]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
     /// Seconds in the span \[s\].
+    #[inline]
     pub fn as_secs(self) -> f64 {
         self.0 as f64 / NANOS as f64
     }
 
     /// The span less `other`, or zero.
     #[must_use]
+    #[inline]
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -102,12 +117,14 @@ impl Duration {
 impl Add<Duration> for Time {
     type Output = Self;
     /// Saturates at [`Time::MAX`].
+    #[inline]
     fn add(self, span: Duration) -> Self {
         Self(self.0.saturating_add(span.0))
     }
 }
 
 impl AddAssign<Duration> for Time {
+    #[inline]
     fn add_assign(&mut self, span: Duration) {
         *self = *self + span;
     }
@@ -115,12 +132,14 @@ impl AddAssign<Duration> for Time {
 
 impl Add for Duration {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Duration {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
@@ -130,6 +149,7 @@ impl Sub for Duration {
     type Output = Self;
     /// # Panics
     /// If `other` is longer.
+    #[inline]
     fn sub(self, other: Self) -> Self {
         assert!(other <= self, "{other} is longer than {self}");
         Self(self.0 - other.0)
@@ -138,6 +158,7 @@ impl Sub for Duration {
 
 impl Mul<u64> for Duration {
     type Output = Self;
+    #[inline]
     fn mul(self, count: u64) -> Self {
         Self(self.0.saturating_mul(count))
     }

@@ -35,7 +35,7 @@ fn main() {
     let is_known = |argument: &String| argument == "--bench" || argument == "--long";
     // Under `--test`, `--list` or another benchmark's filter nothing is timed.
     if !has("--bench") || !arguments.iter().all(is_known) {
-        return assert_same_first_tokens(BATCH as usize);
+        return assert_same_first_tokens(BATCH);
     }
     queue_against_loop();
     catalogue_rate();
@@ -98,15 +98,15 @@ fn catalogue_rate() {
     line(what, many / few, 0.9, "");
 }
 
-/// The fast model and the loop agree on every first token to the rounding of an instant, with room for the loop's own.
-fn assert_same_first_tokens(jobs: usize) {
+/// The fast model and the oracle agree on every first token to the rounding of an instant, with room for the oracle's own.
+fn assert_same_first_tokens(jobs: u32) {
     for (slow, fast) in step_by_step(jobs).into_iter().zip(change_by_change(jobs)) {
         assert!((slow - fast).abs() < 2e-9, "{slow} s and {fast} s");
     }
 }
 
 fn stepping() {
-    let jobs = 20 * BATCH as usize;
+    let jobs = 20 * BATCH;
     assert_same_first_tokens(jobs);
     let count = |first_tokens: Vec<f64>| first_tokens.len() as u64;
     let [slow, fast] = in_turns(
@@ -114,8 +114,7 @@ fn stepping() {
         || count(step_by_step(jobs)),
         || count(change_by_change(jobs)),
     );
-    let what =
-        format!("batch of {BATCH}, {OUTPUT} tokens: requests/s over those iteration by iteration");
+    let what = format!("batch of {BATCH}, {OUTPUT} tokens: requests/s over the oracle's");
     line(&what, fast / slow, 50.0, "");
 }
 

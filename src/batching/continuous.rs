@@ -52,8 +52,8 @@ impl ContinuousConfig {
     /// Whether `job`'s prompt and answer fit into the context limit and, alone, into the KV cache.
     pub fn can_ever_fit(&self, job: &Job) -> bool {
         let tokens = u64::from(job.prompt_tokens) + u64::from(job.output_tokens);
-        let blocks = tokens.div_ceil(u64::from(self.block_tokens));
-        tokens <= u64::from(self.max_context_tokens) && blocks <= u64::from(self.kv_blocks)
+        let room = u64::from(self.kv_blocks) * u64::from(self.block_tokens);
+        tokens <= room.min(u64::from(self.max_context_tokens))
     }
 }
 

@@ -1,15 +1,9 @@
 //! Drives one executor through a trace, as a fleet would, and asserts what its documentation promises.
 
+use super::oracle::Event;
 use super::{Config, Counters, Executor, Job, Step};
 use crate::time::{Duration, Time};
 use std::collections::VecDeque;
-
-/// What happens to a replica.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Event {
-    Arrive(Job),
-    Cancel(u32),
-}
 
 /// What became of a job.
 #[derive(Clone, Copy, Debug, Default)]

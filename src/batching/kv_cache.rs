@@ -33,12 +33,14 @@ impl KvCache {
     }
 
     /// Blocks that `tokens` tokens of context occupy.
+    #[inline]
     pub(super) fn blocks_for(&self, tokens: u64) -> u64 {
         let (whole, rest) = self.split(tokens);
         whole + u64::from(rest > 0)
     }
 
     /// Whole blocks in `tokens` tokens, and the rest.
+    #[inline]
     fn split(&self, tokens: u64) -> (u64, u64) {
         match self.shift {
             Some(shift) => (tokens >> shift, tokens & (self.block - 1)),
@@ -47,6 +49,7 @@ impl KvCache {
     }
 
     /// Whether `blocks` more blocks are free.
+    #[inline]
     pub(super) fn fits(&self, blocks: u64) -> bool {
         self.used + blocks <= self.blocks
     }
@@ -76,12 +79,17 @@ impl KvCache {
 
     /// Blocks that the decoding sequences need in addition for the `count` iterations from `clock` on.
     pub(super) fn growth(&self, clock: u64, count: u64) -> u64 {
-        if count == 1 {
-            return u64::from(self.phases[self.phase(clock, 1)]);
-        }
         let (whole, rest) = self.split(count);
-        let rest = self.due(clock).take(rest as usize);
-        whole * self.decoding + rest.sum::<u64>()
+        let until = self.phase(clock, 1) + 1;
+        let rest = rest as usize;
+        let turned = rest.saturating_sub(until);
+        let due = self.phases[until - (rest - turned)..until]
+            .iter()
+            .sum::<u32>()
+            + self.phases[self.phases.len() - turned..]
+                .iter()
+                .sum::<u32>();
+        whole * self.decoding + u64::from(due)
     }
 
     /// How many iterations from `clock` on fit, at most `limit`, when the first one has its blocks already.
@@ -111,6 +119,7 @@ impl KvCache {
             .map(|sequences| u64::from(*sequences))
     }
 
+    #[inline]
     fn phase(&self, clock: u64, context: u64) -> usize {
         let (_, rest) = self.split(clock);
         self.split(context + self.block - rest).1 as usize

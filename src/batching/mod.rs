@@ -16,6 +16,8 @@
 //! `Joined <= FirstToken <= Finished`; no step mentions a key after its end, so the owner may use the key again at once,
 //! even if the replica still works on a cancelled job until its boundary.
 
+#[cfg(test)]
+mod agreement;
 mod continuous;
 #[cfg(test)]
 mod drive;
@@ -180,6 +182,7 @@ impl Executor {
     }
 
     /// Whether an empty replica could serve `job` at all. `push` drops a job that could not.
+    #[inline]
     pub fn can_ever_fit(config: &Config, job: &Job) -> bool {
         match config {
             Config::Slots { .. } | Config::Static(_) => true,
@@ -199,6 +202,7 @@ impl Executor {
     }
 
     /// Hands `job` over.
+    #[inline]
     pub fn push(&mut self, now: Time, job: Job, steps: &mut Vec<Step>) {
         match self {
             Self::Slots(slots) => slots.push(now, job, steps),
@@ -218,6 +222,7 @@ impl Executor {
     }
 
     /// Does what is due. `now` must be `wake_at`.
+    #[inline]
     pub fn run(&mut self, now: Time, steps: &mut Vec<Step>) {
         debug_assert_eq!(self.wake_at(), Some(now), "run at another time");
         match self {
@@ -257,6 +262,7 @@ impl Executor {
     }
 
     /// Whether nothing runs and nothing waits. A cancelled job keeps a batch busy until its boundary.
+    #[inline]
     pub fn is_idle(&self) -> bool {
         match self {
             Self::Slots(slots) => slots.outstanding() == 0,

@@ -45,6 +45,7 @@ impl Slots {
         self.running.len() < self.places
     }
 
+    #[inline]
     pub(super) fn push(&mut self, now: Time, job: Job, steps: &mut Vec<Step>) {
         if self.has_room() {
             self.start(now, &job, steps);
@@ -58,6 +59,7 @@ impl Slots {
         self.running.peek().map(|Reverse(next)| next.end)
     }
 
+    #[inline]
     pub(super) fn run(&mut self, now: Time, steps: &mut Vec<Step>) {
         while let Some(Reverse(next)) = self.running.peek().copied()
             && next.end == now
@@ -109,6 +111,7 @@ impl Slots {
     }
 
     /// Starts waiting jobs in free slots.
+    #[inline]
     fn fill(&mut self, now: Time, steps: &mut Vec<Step>) {
         while self.has_room()
             && let Some(job) = self.waiting.pop()
@@ -117,6 +120,7 @@ impl Slots {
         }
     }
 
+    #[inline]
     fn start(&mut self, now: Time, job: &Job, steps: &mut Vec<Step>) {
         let first = now + job.prefill;
         self.started += 1;

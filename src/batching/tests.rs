@@ -1,7 +1,8 @@
 //! Executors against exact vectors and closed forms (`reference/theory.md`, §1.2 h and §1.4), and against known failures of
 //! other simulators.
 
-use super::drive::{Event, Outcome, Seen, drive};
+use super::drive::{Outcome, Seen, drive};
+use super::oracle::Event;
 use super::{Admission, BatchTime, Config, ContinuousConfig, Cost, Job, StatedCost, StaticConfig};
 use crate::streams::{Stream, Streams};
 use crate::time::{Duration, Time};

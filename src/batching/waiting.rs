@@ -17,7 +17,13 @@ impl<T> Waiting<T> {
     }
 
     /// Queues behind equals.
+    #[inline]
     pub(super) fn push(&mut self, rank: u8, job: T) -> usize {
+        let last = self.entries.back();
+        if last.is_none_or(|(other, _)| *other >= rank) {
+            self.entries.push_back((rank, job));
+            return self.entries.len() - 1;
+        }
         let place = self.entries.partition_point(|(other, _)| *other >= rank);
         self.entries.insert(place, (rank, job));
         place
@@ -29,10 +35,12 @@ impl<T> Waiting<T> {
         self.entries.insert(place, (rank, job));
     }
 
+    #[inline]
     pub(super) fn front(&self) -> Option<&T> {
         self.entries.front().map(|(_, job)| job)
     }
 
+    #[inline]
     pub(super) fn pop(&mut self) -> Option<T> {
         self.entries.pop_front().map(|(_, job)| job)
     }
@@ -51,6 +59,7 @@ impl<T> Waiting<T> {
         self.entries.clear();
     }
 
+    #[inline]
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }

@@ -33,6 +33,8 @@ pub(super) const ALL: &[Builtin] = &builtins![
     "lesson",
     "twenty-or-seventy-five",
     "peak-and-off-peak",
+    "two-bets",
+    "dedicated",
     "warm-pool",
     "warm-pool-sizing",
     "deepseek-v4-pro",

@@ -4,9 +4,12 @@ mod analyze;
 mod builtin;
 mod catalog;
 mod check;
+mod compare;
+mod explain;
 mod failure;
 mod measure;
 mod options;
+mod plan;
 mod scenarios;
 mod selftest;
 mod serve;
@@ -47,6 +50,9 @@ struct Cli {
 enum Command {
     Simulate(simulate::Simulate),
     Sweep(sweep::Sweep),
+    Compare(compare::Compare),
+    Plan(plan::PlanCommand),
+    Explain(explain::Explain),
     Measure(Box<measure::Measure>),
     Serve(serve::Serve),
     Analyze(analyze::Analyze),
@@ -69,7 +75,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let terminal = Terminal::new(&cli.global);
     let done = unwound(|| match cli.command {
         Command::Simulate(simulate) => simulate.run(&command(&arguments), &terminal),
-        Command::Sweep(sweep) => sweep.run(&terminal),
+        Command::Sweep(sweep) => sweep.run(&command(&arguments), &terminal),
+        Command::Compare(compare) => compare.run(&terminal),
+        Command::Plan(plan) => plan.run(&terminal),
+        Command::Explain(explain) => explain.run(&terminal),
         Command::Measure(measure) => measure.run(&terminal),
         Command::Serve(serve) => serve.run(&terminal),
         Command::Analyze(analyze) => analyze.run(&terminal),

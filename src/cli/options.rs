@@ -158,6 +158,11 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
     units::bytes(text).map_err(|complaint| stated(&complaint))
 }
 
+/// Reads a share such as `95%`.
+pub(super) fn percent(text: &str) -> Result<f64, String> {
+    units::percent(text).map_err(|complaint| stated(&complaint))
+}
+
 fn stated(complaint: &Complaint) -> String {
     format!("{}: {}", complaint.says, complaint.found)
 }

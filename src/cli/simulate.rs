@@ -7,7 +7,7 @@ use super::options::{Chosen, Output, Statistics, Whose};
 use super::terminal::Terminal;
 use crate::experiment::repeat::{Outcome, repeat};
 use crate::experiment::{Keep, Plan};
-use crate::record::{Folder, Record};
+use crate::record::{Folder, Record, Results};
 use crate::report::Report;
 use crate::scenario;
 
@@ -64,8 +64,8 @@ impl Simulate {
                 command,
                 text: &text.text,
                 understood: &understood.to_toml(),
-                report: &report,
-                whose,
+                name: &self.scenario.scenario,
+                results: Results::Simulation(&report, whose),
             };
             folder.write(&record)?;
             terminal.note(&format!("wrote {}", folder.path().display()));

@@ -1,19 +1,19 @@
 //! `sweep`: one or two values of a scenario varied.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
-use super::builtin;
+use super::builtin::{self, Text};
 use super::options::{Chosen, FormatName};
 use super::terminal::Terminal;
-use super::vary::Axis;
+use super::vary::{self, Axis};
 use crate::experiment::Plan;
 use crate::experiment::sweep::{runs, sweep};
+use crate::record::{Folder, Record, Results};
 use crate::report::sweep::{Setting, SweepReport};
-use crate::scenario::{self, Overrides};
+use crate::scenario::{self, Understood};
 use crate::stats::PercentileMethod;
-
-/// More settings than this are a mistake.
-const MOST_SETTINGS: usize = 1000;
 
 /// Vary one or two values of a scenario: what all users meet, and what a benchmark would report
 ///
@@ -51,6 +51,12 @@ pub(super) struct Sweep {
     /// How results are written
     #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
     format: FormatName,
+    /// Also write a run folder: manifest, scenario, summary, every setting, a picture of each model
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    out: Option<PathBuf>,
+    /// Write into a folder that holds something else
+    #[arg(long, requires = "out", help_heading = "Output")]
+    force: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -64,9 +70,18 @@ Examples:
       Two values against each other";
 
 impl Sweep {
-    pub(super) fn run(&self, terminal: &Terminal) -> anyhow::Result<()> {
+    pub(super) fn run(&self, command: &[String], terminal: &Terminal) -> anyhow::Result<()> {
         let settings = self.settings()?;
-        let plans = self.plans(&settings)?;
+        let text = builtin::find(&self.scenario.scenario)?;
+        let mut plans = Vec::new();
+        let mut understood = Vec::new();
+        for (plan, as_read) in self.read(&text, &settings)? {
+            plans.push(plan);
+            understood.push(as_read);
+        }
+        let folder = self.out.as_deref();
+        let folder = folder.map(|path| Folder::new(path, self.force));
+        let folder = folder.transpose()?;
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.threads)
             .build()?;
@@ -81,12 +96,21 @@ impl Sweep {
             points: &points,
             replications: self.repeat,
         };
+        if let Some(folder) = folder {
+            folder.write(&Record {
+                command,
+                text: &text.text,
+                understood: &understood[0].to_toml(),
+                name: &self.scenario.scenario,
+                results: Results::Sweep(&report),
+            })?;
+            terminal.note(&format!("wrote {}", folder.path().display()));
+        }
         let format = self.format.into();
         terminal.results(|out| report.write(format, terminal.width(), out))?;
         Ok(())
     }
 
-    /// Every combination of the axes' values, the last axis fastest.
     fn settings(&self) -> anyhow::Result<Vec<Setting>> {
         if self.vary.len() > 2 {
             anyhow::bail!(
@@ -94,36 +118,16 @@ impl Sweep {
                 self.vary.len()
             );
         }
-        let mut settings = vec![Vec::new()];
-        for axis in &self.vary {
-            let longer = settings.iter().flat_map(|setting: &Setting| {
-                let with =
-                    |value: &String| [setting.as_slice(), std::slice::from_ref(value)].concat();
-                axis.values.iter().map(with)
-            });
-            settings = longer.collect();
-            if settings.len() > MOST_SETTINGS {
-                anyhow::bail!("more than {MOST_SETTINGS} settings: use larger steps");
-            }
-        }
-        Ok(settings)
+        vary::settings(&self.vary)
     }
 
     /// The scenario at every setting, or everything wrong with it at the first that is not possible.
-    fn plans(&self, settings: &[Setting]) -> anyhow::Result<Vec<Plan>> {
-        let text = builtin::find(&self.scenario.scenario)?;
+    fn read(&self, text: &Text, settings: &[Setting]) -> anyhow::Result<Vec<(Plan, Understood)>> {
         let common = self.scenario.overrides(self.percentile);
-        let plan = |setting: &Setting| {
-            let mut set = common.set.clone();
-            let varied = self.vary.iter().zip(setting);
-            set.extend(varied.map(|(axis, value)| format!("{}={value}", axis.path)));
-            let overrides = Overrides {
-                set,
-                ..common.clone()
-            };
-            let (plan, _) = scenario::load(&text.name, &text.text, &overrides)?;
-            Ok(plan)
+        let read = |setting: &Setting| {
+            let overrides = vary::over(&common, &self.vary, setting);
+            Ok(scenario::load(&text.name, &text.text, &overrides)?)
         };
-        settings.iter().map(plan).collect()
+        settings.iter().map(read).collect()
     }
 }

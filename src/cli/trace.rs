@@ -3,15 +3,18 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use anyhow::Context as _;
-use clap::Args;
+use anyhow::{Context as _, bail};
+use clap::{Args, ValueEnum};
 
 use super::options::FormatName;
 use super::terminal::Terminal;
 use crate::report::trace::{Inspected, Inspection};
 use crate::trace::{Options, Trace, Unit};
 
-/// Inspect traces of real demand: rates, bursts, silences, lengths
+/// Inspect traces of real demand, and fit laws of arrivals to them
+///
+/// Shows rates, bursts, silences and lengths, and which of three laws the arrivals follow: Poisson, Gamma renewal, or a Poisson
+/// process that changes between two rates.
 ///
 /// Reads Azure's LLM inference traces, `BurstGPT`, Mooncake and vidur by their heads, and any CSV with a head or JSON with an object
 /// a line by `--time-column`. Files are read row by row, so their size does not matter. A file that states something impossible
@@ -24,9 +27,43 @@ pub(super) struct TraceCommand {
     files: Vec<String>,
     #[command(flatten)]
     table: Table,
+    /// Print nothing but the best laws as a scenario, for `check` and `simulate`
+    #[arg(long, conflicts_with = "format", help_heading = "Output")]
+    scenario: bool,
+    /// The law of that scenario [default: the one most like the gaps]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LAW",
+        requires = "scenario",
+        help_heading = "Output"
+    )]
+    law: Option<LawName>,
     /// How results are written
     #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
     format: FormatName,
+}
+
+/// Laws of arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LawName {
+    /// Independent exponential gaps
+    Poisson,
+    /// Independent Gamma gaps
+    Gamma,
+    /// A Poisson process that changes between two rates
+    Mmpp,
+}
+
+impl LawName {
+    /// As results name it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Poisson => "poisson",
+            Self::Gamma => "gamma",
+            Self::Mmpp => "mmpp",
+        }
+    }
 }
 
 /// How to read tables that no known program wrote.
@@ -57,6 +94,8 @@ const EXAMPLES: &str = "\
 Examples:
   thermocline trace AzureLLMInferenceTrace_code.csv
       A known file
+  thermocline trace AzureLLMInferenceTrace_code.csv --scenario > fitted.toml
+      Its best law as a scenario
   thermocline trace log.csv --time-column arrived_ms --prompt-column in
       Any table
   thermocline trace BurstGPT_1.csv BurstGPT_2.csv --format csv
@@ -75,6 +114,14 @@ impl TraceCommand {
         let inspected = self.files.iter().map(|file| inspected(file, &options));
         let inspected: Vec<Inspected> = inspected.collect::<anyhow::Result<_>>()?;
         let inspection = Inspection { files: &inspected };
+        if self.scenario {
+            if let Some(few) = inspected.iter().find(|one| one.fits.is_none()) {
+                bail!("`{}` has too few arrivals to fit a law to", few.file);
+            }
+            let law = self.law.map(LawName::name);
+            terminal.results(|out| inspection.write_scenario(law, out))?;
+            return Ok(());
+        }
         let format = self.format.into();
         terminal.results(|out| inspection.write(format, terminal.width(), out))?;
         Ok(())
@@ -83,10 +130,13 @@ impl TraceCommand {
 
 fn inspected(file: &str, options: &Options) -> anyhow::Result<Inspected> {
     let trace = opened(file, options)?;
+    let survey = trace.survey()?;
+    let fits = trace.fit(&survey)?;
     Ok(Inspected {
         file: trace.file().to_owned(),
         format: trace.format(),
-        survey: trace.survey()?,
+        survey,
+        fits,
     })
 }
 

@@ -5,6 +5,9 @@
 
 use std::str::FromStr;
 
+use crate::report::sweep::Setting;
+use crate::scenario::Overrides;
+
 /// The most values of one axis.
 const MOST: usize = 1000;
 
@@ -15,6 +18,55 @@ pub(super) struct Axis {
     pub(super) path: String,
     /// The values, as `--set` takes them.
     pub(super) values: Vec<String>,
+}
+
+/// More settings than this are a mistake.
+const MOST_SETTINGS: usize = 1000;
+
+/// Every combination of the axes' values, the last axis fastest.
+pub(super) fn settings(axes: &[Axis]) -> anyhow::Result<Vec<Setting>> {
+    let mut settings = vec![Vec::new()];
+    for axis in axes {
+        let longer = settings.iter().flat_map(|setting: &Setting| {
+            let with = |value: &String| [setting.as_slice(), std::slice::from_ref(value)].concat();
+            axis.values.iter().map(with)
+        });
+        settings = longer.collect();
+        if settings.len() > MOST_SETTINGS {
+            anyhow::bail!("more than {MOST_SETTINGS} settings: use larger steps");
+        }
+    }
+    Ok(settings)
+}
+
+/// The overrides with a setting behind them.
+pub(super) fn over(common: &Overrides, axes: &[Axis], setting: &[String]) -> Overrides {
+    let varied = axes.iter().zip(setting);
+    let varied = varied.map(|(axis, value)| format!("{}={value}", axis.path));
+    Overrides {
+        set: common.set.iter().cloned().chain(varied).collect(),
+        ..common.clone()
+    }
+}
+
+impl Axis {
+    /// Which end of the axis a value is: the lowest or the highest; `None` between them, and where values have no order.
+    pub(super) fn end(&self, value: &str) -> Option<&'static str> {
+        let read: Result<Vec<(f64, &str)>, String> =
+            self.values.iter().map(|one| number(one)).collect();
+        let read = read.ok()?;
+        let (own, unit) = number(value).ok()?;
+        if read.len() < 2 || read.iter().any(|(_, other)| *other != unit) {
+            return None;
+        }
+        let is_lowest = read.iter().all(|(other, _)| own <= *other);
+        let is_highest = read.iter().all(|(other, _)| own >= *other);
+        match (is_lowest, is_highest) {
+            (true, false) => Some("lowest"),
+            (false, true) => Some("highest"),
+            _ => None,
+        }
+    }
 }
 
 impl FromStr for Axis {
@@ -176,6 +228,23 @@ mod tests {
         }
         let spaced: Axis = "a.b = 1".parse().expect("one value");
         assert_eq!(spaced.path, "a.b");
+    }
+
+    #[test]
+    fn only_numbers_of_one_unit_have_ends() {
+        let cases = [
+            ("a=0..4", "0", Some("lowest")),
+            ("a=0..4", "4", Some("highest")),
+            ("a=0..4", "2", None),
+            ("a=30s..90s:30s", "90s", Some("highest")),
+            ("a=30s,2m", "2m", None),
+            ("a=h100-sxm,b200", "b200", None),
+            ("a=3", "3", None),
+        ];
+        for (text, value, expected) in cases {
+            let axis: Axis = text.parse().expect(text);
+            assert_eq!(axis.end(value), expected, "{text}: {value}");
+        }
     }
 
     #[test]

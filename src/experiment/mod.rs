@@ -5,8 +5,12 @@
 //! nothing, so they are spread over threads and gathered in order: the thread count never shows in a result.
 
 pub mod catalogue;
+pub mod compare;
+pub mod explain;
+pub mod plan;
 pub mod repeat;
 pub mod sweep;
+pub mod users;
 pub mod watch;
 
 pub use catalogue::{Bet, Budget, Catalogue, Lot, Software};
@@ -73,6 +77,8 @@ pub struct Session {
 pub struct Provider {
     /// Its name.
     pub name: String,
+    /// Whose demand it meets: the name under which all that is random is drawn. Its own, unless providers are compared.
+    pub demand: String,
     /// Its fleet; `phase` and `window` are set by each run.
     pub fleet: FleetConfig,
     /// Which deployments the benchmark measures, by index.
@@ -267,7 +273,7 @@ pub fn open<P: Probe>(plan: &Plan, run: Run, probe: P) -> Fleet<P> {
     let mut config = provider.fleet.clone();
     config.window = opened;
     config.phase = before(plan.sessions[run.session].at, plan.warm_up);
-    let mut fleet = Fleet::new(config, &provider.name, streams(plan, run), probe);
+    let mut fleet = Fleet::new(config, &provider.demand, streams(plan, run), probe);
     assert!(fleet.advance(opened).is_none(), "nothing was sent yet");
     fleet.open_window();
     fleet
@@ -287,7 +293,7 @@ pub fn lanes(plan: &Plan, run: Run) -> Vec<Lane> {
             ..plan.benchmark.clone()
         };
         let model = &provider.fleet.deployments[deployment as usize].name;
-        let name = format!("{}/{model}/jitter", provider.name);
+        let name = format!("{}/{model}/jitter", provider.demand);
         Lane {
             endpoint: EndpointId(deployment),
             moves: protocol.moves(streams(plan, run).stream(&name)),

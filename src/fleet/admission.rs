@@ -31,6 +31,7 @@ impl HoldQueue {
         self.waiting.len()
     }
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -63,6 +64,7 @@ impl HoldQueue {
     }
 
     /// The next request.
+    #[inline]
     pub(super) fn head(&self) -> Option<u32> {
         self.waiting.front().map(|waiting| waiting.key)
     }

@@ -5,6 +5,7 @@ use super::autoscaler::{self, Demand, Windows};
 use super::config::{DeploymentConfig, FleetConfig, Rule, Rung, TrafficConfig};
 use super::ledger::Ledger;
 use super::ranking::Ranking;
+use crate::batching::Job;
 use crate::streams::{Stream, Streams};
 use crate::time::{Duration, Time};
 use crate::workload::Arrivals;
@@ -128,7 +129,8 @@ impl Deployment {
                 fleet.phase,
                 fleet.window,
                 users(traffic, "arrivals"),
-            ),
+            )
+            .dealt_by(streams.stream("trace/deal")),
             lengths: users(traffic, "lengths"),
             service: users(traffic, "service"),
         });
@@ -180,6 +182,7 @@ impl Deployment {
     }
 
     /// Replicas that the arrivals' rule wants now, within floor and limit.
+    #[inline]
     pub(super) fn wanted(&self) -> u32 {
         let scaling = &self.config.scaling;
         let wanted = match scaling.rule {
@@ -215,7 +218,18 @@ impl Deployment {
         }
     }
 
+    /// A request that met a cold start takes its times from the law of those, where there is one. Drawn like the phases of a
+    /// start: the start's doing, not the request's.
+    pub(super) fn slow_down(&mut self, job: &mut Job) {
+        if let Some(times) = &self.config.cold_service {
+            let stream = &mut self.draws.cold_service;
+            job.prefill = Duration::from_secs(times.prefill.sample(stream));
+            job.decode = Duration::from_secs(times.decode.sample(stream));
+        }
+    }
+
     /// Brings the integrals up to `now`; to be called before anything they depend on changes.
+    #[inline]
     pub(super) fn account(&mut self, now: Time) {
         let span = now.since(self.accounted);
         if span == Duration::ZERO {
@@ -236,6 +250,7 @@ impl Deployment {
     }
 
     /// Changes the number of requests in the system.
+    #[inline]
     pub(super) fn change_in_system(&mut self, now: Time, wakes: bool, change: i32) {
         self.account(now);
         self.in_system = self.in_system.saturating_add_signed(change);

@@ -4,7 +4,6 @@ use super::ledger::Activity;
 use super::probe::{Probe, ReplicaMoved};
 use super::{Fleet, Stage};
 use crate::target::Target;
-use crate::time::Duration;
 
 /// A replica at an instant: its place in the arena may be another's by the time it is used.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +19,8 @@ impl<P: Probe> Fleet<P> {
         if self.replica(replica).is_idle() {
             return self.stop(replica);
         }
-        self.account_replica(replica);
         self.replica(replica).become_stage(Stage::Draining);
+        self.account_replica(replica);
         self.unlist(replica);
         self.tell(replica);
         let deployment = self.replica(replica).deployment;
@@ -76,7 +75,6 @@ impl<P: Probe> Fleet<P> {
     /// A replica dies with all it holds; nothing of it stays on the ladder.
     pub(super) fn fail_replica(&mut self, replica: u32) {
         let now = self.now();
-        self.account_replica(replica);
         let deployment = self.replica(replica).deployment;
         let was_ready = self.replica(replica).stage == Stage::Ready;
         let own = self.deployment(deployment);
@@ -94,8 +92,9 @@ impl<P: Probe> Fleet<P> {
 
     /// Takes a replica out of the fleet and gives its GPUs back.
     pub(super) fn remove(&mut self, replica: u32) {
-        self.account_replica(replica);
         self.replica(replica).become_stage(Stage::Stopped);
+        self.account_replica(replica);
+        self.book_replica(replica);
         self.tell(replica);
         let (deployment, placement) = (
             self.replica(replica).deployment,
@@ -139,20 +138,28 @@ impl<P: Probe> Fleet<P> {
         self.free_replicas.push(replica);
     }
 
-    /// Books a replica's time since last asked; to be called before anything about it changes.
+    /// Notes what a replica does from now on; to be called after anything about it changes.
+    #[inline]
     pub(super) fn account_replica(&mut self, replica: u32) {
         let now = self.now();
-        let server = &mut self.replicas[replica as usize];
-        let span = now.since(server.accounted);
-        server.accounted = now;
-        if span == Duration::ZERO || !server.holds_gpus {
-            return;
+        let server = self.replica(replica);
+        let activity = server.does();
+        if activity != server.activity {
+            server.account(now);
+            server.activity = activity;
         }
-        let Some(activity) = Activity::of(server.stage, server.outstanding() > 0) else {
-            return;
-        };
+    }
+
+    /// Books a replica's time so far.
+    pub(super) fn book_replica(&mut self, replica: u32) {
+        let now = self.now();
+        let server = &mut self.replicas[replica as usize];
+        server.account(now);
         let ledger = &mut self.deployments[server.deployment as usize].ledger;
-        ledger.book(activity, span, server.gpus, server.usd_per_gpu_hour);
+        for activity in Activity::ALL {
+            let span = std::mem::take(&mut server.times[activity as usize]);
+            ledger.book(activity, span, server.gpus, server.usd_per_gpu_hour);
+        }
     }
 
     pub(super) fn tell(&mut self, replica: u32) {

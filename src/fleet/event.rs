@@ -22,7 +22,7 @@ pub(super) enum Event {
     /// A held request has waited long enough.
     QueueTimeout { request: u32, generation: u32 },
     /// An idle replica expires or is evicted.
-    Idle { replica: u32, generation: u32 },
+    Idle { replica: u32 },
     /// A replica dies by hazard.
     Failure { replica: u32, generation: u32 },
     /// The oldest ready replica of a deployment dies on schedule.
@@ -46,6 +46,7 @@ impl Event {
     /// come, so that a request never waits beside a free replica; a batch begins once all requests of the instant have come or
     /// gone, so that it makes no difference whether a boundary falls to a segment's end; an arrival at the very instant of an
     /// expiry finds the replica warm; autoscalers look last, at a settled instant.
+    #[inline]
     pub(super) fn class(self) -> u8 {
         match self {
             Self::Work { .. } | Self::Observed { .. } => 0,

@@ -12,10 +12,10 @@ impl<P: Probe> Fleet<P> {
     /// A ready replica has nothing to do: its keep-alive counts from now.
     pub(super) fn became_idle(&mut self, replica: u32) {
         self.unlist(replica);
+        self.account_replica(replica);
         let now = self.now();
-        let deployment = self.replica(replica).deployment;
-        let own = &mut self.deployments[deployment as usize];
         let server = &mut self.replicas[replica as usize];
+        let own = &mut self.deployments[server.deployment as usize];
         server.idle_since = now;
         server.expires_at = match &own.config.scaling.keep_alive {
             KeepAlive::For(time) => {
@@ -80,7 +80,8 @@ impl<P: Probe> Fleet<P> {
         }
     }
 
-    /// Keeps one idle event a replica: it is pushed back when it fires early instead of being replaced at each request.
+    /// Keeps one idle event a place of the arena: it is pushed back when it fires early instead of being replaced at each
+    /// request or with each replica.
     fn arm_idle(&mut self, replica: u32) {
         let server = self.replica(replica);
         let at = server.expires_at.min(server.evicted_at);
@@ -88,14 +89,7 @@ impl<P: Probe> Fleet<P> {
             return;
         }
         server.idle_event = Some(at);
-        let generation = server.generation;
-        self.schedule(
-            at,
-            Event::Idle {
-                replica,
-                generation,
-            },
-        );
+        self.schedule(at, Event::Idle { replica });
     }
 
     /// An idle replica expires or is evicted, if it is still idle.

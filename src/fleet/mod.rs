@@ -211,7 +211,7 @@ impl<P: Probe> Fleet<P> {
     fn account_everything(&mut self) {
         let now = self.now();
         for replica in 0..self.replicas.len() as u32 {
-            self.account_replica(replica);
+            self.book_replica(replica);
         }
         for deployment in &mut self.deployments {
             deployment.account(now);
@@ -219,6 +219,7 @@ impl<P: Probe> Fleet<P> {
         }
     }
 
+    #[inline]
     fn schedule(&mut self, at: Time, event: Event) {
         self.calendar.schedule(at, event.class(), event);
     }
@@ -273,14 +274,7 @@ impl<P: Probe> Fleet<P> {
                 request,
                 generation,
             } => self.queue_timeout(request, generation),
-            Event::Idle {
-                replica,
-                generation,
-            } => {
-                if self.replica(replica).generation == generation {
-                    self.idle_event(replica);
-                }
-            }
+            Event::Idle { replica } => self.idle_event(replica),
             Event::Failure {
                 replica,
                 generation,

@@ -13,6 +13,7 @@ pub(super) struct Ranking {
 
 impl Ranking {
     /// Puts a replica in its place.
+    #[inline]
     pub(super) fn insert(&mut self, rank: u128, replica: u32) {
         let entry = (rank, replica);
         if self.entries.back().is_none_or(|last| last.0 < rank) {
@@ -26,12 +27,23 @@ impl Ranking {
     }
 
     /// Takes the replica of this rank out, if it is there.
+    #[inline]
     pub(super) fn remove(&mut self, rank: u128) {
         if self.entries.front().is_some_and(|first| first.0 == rank) {
             self.entries.pop_front();
         } else if let Ok(place) = self.entries.binary_search_by_key(&rank, |entry| entry.0) {
             self.entries.remove(place);
         }
+    }
+
+    /// The replica of the lowest rank for which `fits` holds: nearly always the first of all.
+    #[inline]
+    pub(super) fn find(&self, fits: impl Fn(u32) -> bool) -> Option<u32> {
+        let (_, first) = *self.entries.front()?;
+        if fits(first) {
+            return Some(first);
+        }
+        self.iter().skip(1).find(|&replica| fits(replica))
     }
 
     /// The replicas, lowest rank first.

@@ -59,6 +59,7 @@ pub(super) enum Place {
 }
 
 impl Record {
+    #[inline]
     pub(super) fn fresh(origin: Origin, deployment: u32, wakes: bool, now: Time, job: Job) -> Self {
         Self {
             generation: 0,
@@ -90,11 +91,13 @@ impl Record {
     }
 
     /// Whether news that leaves the fleet at `at` reaches the client before it gives up.
+    #[inline]
     pub(super) fn is_heard(&self, at: Time) -> bool {
         at + self.downlink <= self.deadline
     }
 
     /// The story of the request, over on the fleet's side at `at`.
+    #[inline]
     pub(super) fn trace(&self, at: Time, outcome: Outcome) -> RequestTrace {
         // A token that has not left the replica when the request ends never reaches the client.
         let first_token = self

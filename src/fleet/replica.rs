@@ -1,6 +1,7 @@
 //! A replica's life: provisioning, loading, warming, ready, draining, stopped.
 
 use super::config::IdleOrder;
+use super::ledger::Activity;
 use crate::batching::Executor;
 use crate::start_phase::StartPhase;
 use crate::time::{Duration, Time};
@@ -111,10 +112,13 @@ pub(super) struct Replica {
     pub(super) evicted_at: Time,
     /// Whether it is idle, its keep-alive is over, and it is kept all the same.
     pub(super) outstays: bool,
-    /// The pending idle event, if any: one a replica, pushed back while it is used.
+    /// The pending idle event of its place, if any, pushed back while it is used.
     pub(super) idle_event: Option<Time>,
-    /// Since when its present state is unaccounted.
+    /// What it is said to do, and since when that time is not among `times`.
+    pub(super) activity: Option<Activity>,
     pub(super) accounted: Time,
+    /// Its time by activity that the ledger does not have yet.
+    pub(super) times: [Duration; Activity::ALL.len()],
 }
 
 impl Replica {
@@ -132,11 +136,13 @@ impl Replica {
     }
 
     /// Lower takes a request first: fewest requests, then the order of idle replicas.
+    #[inline]
     pub(super) fn rank(&self, order: IdleOrder) -> u128 {
         (self.outstanding() as u128) << 96 | self.idle_rank(order)
     }
 
     /// Its place among idle replicas; lower comes first. 96 bits.
+    #[inline]
     pub(super) fn idle_rank(&self, order: IdleOrder) -> u128 {
         let (idle_since, serial) = (self.idle_since.as_nanos(), self.serial);
         let (idle, serial) = match order {
@@ -153,12 +159,30 @@ impl Replica {
         self.executor.outstanding() + self.queue.len()
     }
 
+    /// What it does, as far as the bill is concerned; nothing without GPUs.
+    #[inline]
+    pub(super) fn does(&self) -> Option<Activity> {
+        let activity = Activity::of(self.stage, self.outstanding() > 0);
+        activity.filter(|_| self.holds_gpus)
+    }
+
+    /// Adds the time since last asked to what it was said to do.
+    #[inline]
+    pub(super) fn account(&mut self, now: Time) {
+        if let Some(activity) = self.activity {
+            self.times[activity as usize] += now.since(self.accounted);
+        }
+        self.accounted = now;
+    }
+
     /// Whether it is ready and has nothing to do.
+    #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.stage == Stage::Ready && self.outstanding() == 0
     }
 
     /// The time between `from` and `to` that its start took, phase by phase; `None` if it was over by then.
+    #[inline]
     pub(super) fn start_between(&self, from: Time, to: Time) -> Option<Box<StartTimes>> {
         if self.ready_at <= from {
             return None;

@@ -18,22 +18,21 @@ impl<P: Probe> Fleet<P> {
         &mut self.records[request as usize]
     }
 
-    fn new_record(&mut self, record: Record) -> u32 {
+    #[inline]
+    fn new_record(&mut self, mut record: Record) -> u32 {
         if let Some(place) = self.free_records.pop() {
-            let generation = self.records[place as usize].generation;
-            self.records[place as usize] = Record {
-                generation,
-                ..record
-            };
-            self.records[place as usize].job.key = place;
+            let old = &mut self.records[place as usize];
+            (record.generation, record.job.key) = (old.generation, place);
+            *old = record;
             return place;
         }
         let place = self.records.len() as u32;
+        record.job.key = place;
         self.records.push(record);
-        self.records[place as usize].job.key = place;
         place
     }
 
+    #[inline]
     fn free_record(&mut self, request: u32) {
         let record = self.record(request);
         record.generation = record.generation.wrapping_add(1);
@@ -155,15 +154,12 @@ impl<P: Probe> Fleet<P> {
     /// A request is at the fleet's door.
     fn arrived(&mut self, request: u32) {
         let now = self.now();
-        let unborn = self.next_serial;
-        let (deployment, wakes) = (self.record(request).deployment, self.record(request).wakes);
-        let own = &self.deployments[deployment as usize];
-        let (starts_before, start_under_way) = (own.started, own.starting > 0);
-        let record = self.record(request);
+        let record = &mut self.records[request as usize];
+        let (deployment, wakes) = (record.deployment, record.wakes);
+        let own = &mut self.deployments[deployment as usize];
         record.arrived = now;
-        record.unborn = unborn;
-        (record.starts_before, record.start_under_way) = (starts_before, start_under_way);
-        let own = self.deployment(deployment);
+        record.unborn = self.next_serial;
+        (record.starts_before, record.start_under_way) = (own.started, own.starting > 0);
         own.change_in_system(now, wakes, 1);
         own.ledger.arrived += 1;
         if let Some(windows) = &mut own.windows
@@ -171,21 +167,17 @@ impl<P: Probe> Fleet<P> {
         {
             windows.arrived();
         }
-        self.probe
-            .request_arrived(self.records[request as usize].origin);
+        self.probe.request_arrived(record.origin);
         self.receive(request, deployment, wakes);
     }
 
     /// Serves a request, lets it wait, or refuses it; starts replicas if it may.
     fn receive(&mut self, request: u32, deployment: u32, wakes: bool) {
         self.truncate(request, deployment);
-        let job = self.record(request).job;
+        let job = &self.records[request as usize].job;
         let own = &self.deployments[deployment as usize];
-        let fits = own
-            .config
-            .placements
-            .iter()
-            .any(|place| Executor::can_ever_fit(&place.batching, &job));
+        let mut places = own.config.placements.iter();
+        let fits = places.any(|place| Executor::can_ever_fit(&place.batching, job));
         let is_asleep = own.ready == 0;
         if !fits {
             self.refuse(request, Refusal::CannotFit);
@@ -365,52 +357,36 @@ impl<P: Probe> Fleet<P> {
     /// Hands a request to a replica's executor.
     fn admit(&mut self, replica: u32, request: u32) {
         let now = self.now();
-        self.account_replica(replica);
-        self.replica(replica).outstays = false;
-        let record = &self.records[request as usize];
-        let server = &self.replicas[replica as usize];
+        let record = &mut self.records[request as usize];
+        let server = &mut self.replicas[replica as usize];
         let start = server.start_between(record.arrived, now);
         let waited_for = start
             .as_deref()
             .map_or(Duration::ZERO, |times| times.iter().copied().sum());
-        let queue = now.since(record.arrived).saturating_sub(waited_for);
-        let cold = server.ready_at > record.arrived || server.serial >= record.unborn;
-        let deployment = record.deployment;
-        let served_by = Some((server.serial, server.placement));
-        let record = self.record(request);
-        (record.start, record.cold, record.served_by) = (start, cold, served_by);
-        record.queue += queue;
+        record.queue += now.since(record.arrived).saturating_sub(waited_for);
+        record.start = start;
+        record.cold = server.ready_at > record.arrived || server.serial >= record.unborn;
+        record.served_by = Some((server.serial, server.placement));
         (record.admitted, record.place) = (now, Place::Running(replica));
         let mut job = record.job;
-        if cold {
-            self.slow_down(&mut job, deployment);
+        if record.cold {
+            self.deployments[record.deployment as usize].slow_down(&mut job);
         }
-        let mut steps = std::mem::take(&mut self.steps);
-        self.replica(replica).executor.push(now, job, &mut steps);
+        server.outstays = false;
+        server.executor.push(now, job, &mut self.steps);
+        self.account_replica(replica);
         self.relist(replica);
-        self.follow(replica, steps);
-    }
-
-    /// A request that met a cold start takes its times from the law of those, where there is one. Drawn like the phases of a
-    /// start: the start's doing, not the request's.
-    fn slow_down(&mut self, job: &mut Job, deployment: u32) {
-        let own = &mut self.deployments[deployment as usize];
-        if let Some(times) = &own.config.cold_service {
-            let stream = &mut own.draws.cold_service;
-            job.prefill = Duration::from_secs(times.prefill.sample(stream));
-            job.decode = Duration::from_secs(times.decode.sample(stream));
-        }
+        self.follow(replica);
     }
 
     /// A replica's executor does what is due.
     pub(super) fn work(&mut self, replica: u32) {
         let now = self.now();
-        self.account_replica(replica);
-        self.replica(replica).wake_at = None;
-        let mut steps = std::mem::take(&mut self.steps);
-        self.replica(replica).executor.run(now, &mut steps);
-        let deployment = self.replica(replica).deployment;
-        let has_ended = self.follow(replica, steps);
+        let server = &mut self.replicas[replica as usize];
+        let deployment = server.deployment;
+        server.wake_at = None;
+        server.executor.run(now, &mut self.steps);
+        let has_ended = self.follow(replica);
         // In the midst of its work a replica has no more room than before.
         let wake_at = self.replica(replica).wake_at;
         if has_ended || wake_at.is_none_or(|at| at == now) {
@@ -420,8 +396,9 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Writes down what an executor did, and schedules its next event. Whether a request ended.
-    fn follow(&mut self, replica: u32, mut steps: Vec<Step>) -> bool {
+    fn follow(&mut self, replica: u32) -> bool {
         let mut has_ended = false;
+        let mut steps = std::mem::take(&mut self.steps);
         for &step in &steps {
             match step {
                 Step::Joined { key, at } => {
@@ -489,12 +466,9 @@ impl<P: Probe> Fleet<P> {
 
     /// A replica may have room now, or nothing left to do.
     pub(super) fn freed(&mut self, replica: u32) {
-        let deployment = self.replica(replica).deployment;
-        let (stage, is_done) = (
-            self.replica(replica).stage,
-            self.replica(replica).executor.is_idle(),
-        );
-        match stage {
+        let server = &self.replicas[replica as usize];
+        let (deployment, is_done) = (server.deployment, server.executor.is_idle());
+        match server.stage {
             Stage::Ready => {
                 self.feed(replica);
                 if self.may_pull(deployment, replica) {
@@ -511,6 +485,7 @@ impl<P: Probe> Fleet<P> {
         }
     }
 
+    #[inline]
     fn finish(&mut self, request: u32, at: Time) {
         let record = &self.records[request as usize];
         let deployment = record.deployment;
@@ -553,6 +528,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// A request is over on the fleet's side at `at`.
+    #[inline]
     fn end(&mut self, request: u32, at: Time, outcome: Outcome) {
         let now = self.now();
         let record = &self.records[request as usize];
@@ -568,6 +544,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// The client of a closed loop thinks, then sends its next request.
+    #[inline]
     pub(super) fn think(&mut self, deployment: u32, stream: u32) {
         let now = self.now();
         let traffic = &mut self.deployment(deployment).streams[stream as usize];
@@ -577,6 +554,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Tells the probe and, if it was the benchmark's, the client.
+    #[inline]
     fn close(&mut self, request: u32, trace: &RequestTrace) {
         self.probe.request_ended(trace);
         let Origin::Benchmark(id) = trace.origin else {
@@ -677,12 +655,10 @@ impl<P: Probe> Fleet<P> {
                 .retain(|&other| other != request),
             Place::Running(replica) => {
                 let now = self.now();
+                let server = &mut self.replicas[replica as usize];
+                server.executor.cancel(now, request, &mut self.steps);
                 self.account_replica(replica);
-                let mut steps = std::mem::take(&mut self.steps);
-                self.replica(replica)
-                    .executor
-                    .cancel(now, request, &mut steps);
-                self.follow(replica, steps);
+                self.follow(replica);
             }
             Place::Underway | Place::Ended => {}
         }
@@ -742,6 +718,7 @@ enum Refusal {
 }
 
 /// A drawn length as a whole number of tokens, at least one.
+#[inline]
 fn tokens(drawn: f64) -> u32 {
     // What `round` gives, without a call: truncation and the difference are exact, and conversions saturate.
     let whole = drawn as u32;
@@ -751,6 +728,7 @@ fn tokens(drawn: f64) -> u32 {
 }
 
 /// Tokens of a prompt that the prefix cache holds.
+#[inline]
 fn cached(prompt_tokens: u32, share: f64) -> u32 {
     ((f64::from(prompt_tokens) * share) as u32).min(prompt_tokens)
 }

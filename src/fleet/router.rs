@@ -13,8 +13,8 @@ impl<P: Probe> Fleet<P> {
             return None;
         }
         let job = &self.records[request as usize].job;
-        let mut open = own.open.iter();
-        open.find(|&replica| self.replicas[replica as usize].executor.has_room(job))
+        let has_room = |replica: u32| self.replicas[replica as usize].executor.has_room(job);
+        own.open.find(has_room)
     }
 
     /// The ready replica whose own queue takes the next request. There is one.

@@ -2,6 +2,7 @@
 
 use super::cold_start::{PhaseTime, StartPlan, Transfer};
 use super::event::Event;
+use super::ledger::Activity;
 use super::probe::Probe;
 use super::replica::Replica;
 use super::{Fleet, Stage};
@@ -81,14 +82,16 @@ impl<P: Probe> Fleet<P> {
             evicted_at: Time::MAX,
             outstays: false,
             idle_event: None,
+            activity: None,
             accounted: now,
+            times: [Duration::ZERO; Activity::ALL.len()],
         };
         let place = if let Some(place) = self.free_replicas.pop() {
             let old = &self.replicas[place as usize];
-            let (generation, wake_generation) = (old.generation, old.wake_generation);
             self.replicas[place as usize] = Replica {
-                generation,
-                wake_generation,
+                generation: old.generation,
+                wake_generation: old.wake_generation,
+                idle_event: old.idle_event,
                 ..fresh
             };
             place
@@ -122,7 +125,6 @@ impl<P: Probe> Fleet<P> {
             .position(|place| place.pool.is_none_or(|pool| pools[pool].take(place.gpus)));
         let Some(placement) = found else { return false };
         let place = &placements[placement];
-        let now = self.calendar.now();
         let server = &mut self.replicas[replica as usize];
         server.placement = placement as u8;
         server.executor = Executor::new(&place.batching);
@@ -130,7 +132,7 @@ impl<P: Probe> Fleet<P> {
         server.evicting_pool = place.pool.filter(|&pool| pools[pool].evict_idle);
         server.most_requests = place.batching.most_requests().unwrap_or(u32::MAX);
         server.holds_gpus = true;
-        server.accounted = now;
+        self.account_replica(replica);
         true
     }
 
@@ -241,8 +243,8 @@ impl<P: Probe> Fleet<P> {
     /// A start is over: the replica serves.
     fn become_ready(&mut self, replica: u32) {
         let now = self.now();
-        self.account_replica(replica);
         self.replica(replica).become_stage(Stage::Ready);
+        self.account_replica(replica);
         self.tell(replica);
         let deployment = self.replica(replica).deployment;
         let own = self.deployment(deployment);

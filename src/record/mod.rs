@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::Measured;
+use crate::report::sweep::SweepReport;
 use crate::report::{Format, Report, SCHEMA, VERSION};
 use crate::time::Time;
 
@@ -40,10 +41,19 @@ pub struct Record<'a> {
     pub text: &'a str,
     /// The scenario as understood.
     pub understood: &'a str,
+    /// The scenario as the user named it.
+    pub name: &'a str,
     /// The results.
-    pub report: &'a Report<'a>,
-    /// Whose requests to write.
-    pub whose: Whose,
+    pub results: Results<'a>,
+}
+
+/// What a folder tells of.
+#[derive(Clone, Copy, Debug)]
+pub enum Results<'a> {
+    /// One setting, and whose requests to write.
+    Simulation(&'a Report<'a>, Whose),
+    /// Several settings.
+    Sweep(&'a SweepReport<'a>),
 }
 
 /// Why a folder could not be written.
@@ -80,7 +90,8 @@ struct Manifest {
     seed: u64,
     replications: u64,
     percentile_method: String,
-    cv_definition: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cv_definition: Option<String>,
     files: Vec<File>,
 }
 
@@ -236,18 +247,26 @@ fn write_files(record: &Record<'_>, folder: &Path) -> io::Result<Vec<String>> {
         files.push(out.into_file(name)?);
         io::Result::Ok(())
     };
-    let report = record.report;
     write("scenario.toml", &|out| {
         out.write_all(record.text.as_bytes())
     })?;
     write("scenario.understood.toml", &|out| {
         out.write_all(record.understood.as_bytes())
     })?;
-    write("summary.json", &|out| report.write(Format::Json, 0, out))?;
-    write("requests.csv", &|out| {
-        requests::write(report, record.whose, out)
-    })?;
-    write("replicas.csv", &|out| replicas::write(report, out))?;
+    match record.results {
+        Results::Simulation(report, whose) => {
+            write("summary.json", &|out| report.write(Format::Json, 0, out))?;
+            write("requests.csv", &|out| requests::write(report, whose, out))?;
+            write("replicas.csv", &|out| replicas::write(report, out))?;
+        }
+        Results::Sweep(report) => {
+            write("summary.json", &|out| report.write(Format::Json, 0, out))?;
+            write("settings.csv", &|out| report.write(Format::Csv, 0, out))?;
+            for (name, picture) in report.pictures()? {
+                write(&name, &|out| out.write_all(picture.as_bytes()))?;
+            }
+        }
+    }
     let names = files.iter().map(|file| file.name.clone());
     let names = names.chain([MANIFEST.to_owned()]).collect();
     let manifest = manifest(record, files);
@@ -259,21 +278,27 @@ fn write_files(record: &Record<'_>, folder: &Path) -> io::Result<Vec<String>> {
 }
 
 fn manifest(record: &Record<'_>, files: Vec<File>) -> Manifest {
-    let (report, plan) = (record.report, record.report.plan);
+    let (plan, replications, definition) = match record.results {
+        Results::Simulation(report, _) => {
+            let definition = report.definition.name().to_owned();
+            (report.plan, report.outcome.replications, Some(definition))
+        }
+        Results::Sweep(report) => (report.plan, report.replications, None),
+    };
     Manifest {
         program: PROGRAM.to_owned(),
         schema: SCHEMA,
         version: VERSION.to_owned(),
         command: record.command.to_vec(),
         scenario: Named {
-            name: report.name.to_owned(),
+            name: record.name.to_owned(),
             title: plan.title.clone(),
             fnv1a: hash(record.text.as_bytes()),
         },
         seed: plan.seed,
-        replications: report.outcome.replications,
+        replications,
         percentile_method: plan.percentile.name().to_owned(),
-        cv_definition: report.definition.name().to_owned(),
+        cv_definition: definition,
         files,
     }
 }

@@ -1,6 +1,6 @@
 //! A figure and how far it can be trusted.
 
-use super::beta::inverse_regularised_beta;
+use super::beta::{inverse_regularised_beta, regularised_beta};
 use super::sample::Sample;
 
 /// A range that holds the true value with a stated confidence.
@@ -131,6 +131,16 @@ pub fn student_t_quantile(p: f64, degrees: f64) -> f64 {
     let share = inverse_regularised_beta((2.0 * p - 1.0).abs(), 0.5, 0.5 * degrees);
     let size = (degrees * share / (1.0 - share)).sqrt();
     if p < 0.5 { -size } else { size }
+}
+
+/// The probability that a variable of Student's t with `degrees` of freedom is at most `t`.
+///
+/// # Panics
+/// If `degrees` is not positive.
+pub fn student_t_probability(t: f64, degrees: f64) -> f64 {
+    assert!(degrees > 0.0, "{degrees} degrees of freedom");
+    let beyond = 0.5 * regularised_beta(degrees / (degrees + t * t), 0.5 * degrees, 0.5);
+    if t < 0.0 { beyond } else { 1.0 - beyond }
 }
 
 /// The `p` quantile of the standard normal law, to about 1e-15 relative.
@@ -278,6 +288,7 @@ mod tests {
                     (law.cdf(t) - p).abs() < 1e-10,
                     "p = {p}, {degrees} degrees: {t}"
                 );
+                assert!((student_t_probability(t, degrees) - p).abs() < 1e-10);
             }
         }
         // Tables: 12.7062 and 2.2622; half of their last digit.

@@ -32,7 +32,9 @@ mod steady_state;
 mod time_average;
 
 pub use bootstrap::{bootstrap, resample, rounds};
-pub use estimate::{Estimate, Interval, cv_interval, normal_quantile, student_t_quantile};
+pub use estimate::{
+    Estimate, Interval, cv_interval, normal_quantile, student_t_probability, student_t_quantile,
+};
 pub use histogram::Histogram;
 pub use kaplan_meier::{KaplanMeier, Watched};
 pub use mixture::{Component, TwoKinds};

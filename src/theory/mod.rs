@@ -11,6 +11,7 @@ mod pools;
 mod queues;
 mod samples;
 mod setup;
+mod sizing;
 
 pub use batches::{BulkMeans, BulkService, SharedSteps};
 pub use keep_alive::{
@@ -24,6 +25,7 @@ pub use queues::{
 };
 pub use samples::{TwoLognormals, TwoPoints};
 pub use setup::{Setup, SetupKeptAlive, SetupMeans, SetupServers};
+pub use sizing::{Piece, break_even, cheapest_mix, replicas_for};
 
 use mathematics::{
     Move, binomial_share, bisect, integral, normal_below, poisson_share, stationary,

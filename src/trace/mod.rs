@@ -7,6 +7,7 @@
 //! Sources of the formats: Azure/AzurePublicDataset (LLM inference traces 2023, 2024 and, with images, 2025), HPMLL/BurstGPT,
 //! kvcache-ai/Mooncake (FAST'25), microsoft/vidur.
 
+mod fit;
 mod layout;
 mod lines;
 mod replay;
@@ -17,6 +18,7 @@ mod survey;
 use std::path::Path;
 
 pub use crate::foreign::{ImportError, Unit};
+pub use fit::{Fit, Fits, Law};
 pub use layout::{Format, Options};
 pub use replay::{Broken, Extent, Replayed};
 pub use rows::{Row, Rows};

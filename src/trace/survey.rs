@@ -174,6 +174,10 @@ impl Tally {
         }
     }
 
+    pub(super) fn gap_cv(&self) -> Option<f64> {
+        self.gaps.cv()
+    }
+
     pub(super) fn dispersion(&self) -> Vec<Dispersion> {
         self.windows.iter().map(WindowCount::summed).collect()
     }

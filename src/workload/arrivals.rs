@@ -108,6 +108,8 @@ pub struct Arrivals {
     replaying: Option<Box<Replaying>>,
     /// The row of the last arrival.
     row: Row,
+    /// What deals the rows of a trace to its replays.
+    deal: Stream,
 }
 
 impl Arrivals {
@@ -127,6 +129,7 @@ impl Arrivals {
         }
         Self {
             process,
+            deal: stream.clone(),
             stream,
             phase: phase.as_secs(),
             window,
@@ -139,6 +142,12 @@ impl Arrivals {
         }
     }
 
+    /// The same, with the rows of a trace dealt by a stream that others share.
+    #[must_use]
+    pub fn dealt_by(self, deal: Stream) -> Self {
+        Self { deal, ..self }
+    }
+
     /// What a trace tells of the last arrival's lengths.
     pub fn row(&self) -> &Row {
         &self.row
@@ -149,9 +158,9 @@ impl Arrivals {
         let Pattern::Trace(replay) = &self.process.pattern else {
             return None;
         };
-        let replaying = self
-            .replaying
-            .get_or_insert_with(|| Box::new(Replaying::new(replay, self.stream.clone())));
+        let replaying = self.replaying.get_or_insert_with(|| {
+            Box::new(Replaying::new(replay, self.stream.clone(), &self.deal))
+        });
         let (at, row) = replaying.next()?;
         self.row = row;
         Some(at)

@@ -8,6 +8,9 @@
 //! Copies of a trace of two days or more are turned by whole days and less than an hour, so that hours of the day stay
 //! what they are. Scaling time instead keeps every burst and squeezes or stretches it.
 //!
+//! A trace that does not tell models is dealt to them: each row draws a number from a stream that all replays of the trace share,
+//! and a replay takes the rows whose numbers lie in its slice, so that disjoint slices get disjoint rows.
+//!
 //! Rows with one stamp, on files coarser than the arrivals were, are spread evenly at random over the step, in their order.
 
 use std::collections::VecDeque;
@@ -63,13 +66,15 @@ pub struct Replay {
     pub step: Duration,
     /// Whether requests have the lengths of their rows: of the prompt, of the answer.
     pub lengths: [bool; 2],
+    /// From where to where in 0 to 1 the numbers of its rows lie.
+    pub slice: [f64; 2],
 }
 
 impl PartialEq for Replay {
     /// Whether they are the same trace replayed in the same way.
     fn eq(&self, other: &Self) -> bool {
         let shape = |one: &Self| (one.period, one.skip, one.repeats, one.step, one.lengths);
-        let scale = |one: &Self| (one.rate, one.factor, one.speed);
+        let scale = |one: &Self| (one.rate, one.factor, one.speed, one.slice);
         Arc::ptr_eq(&self.source, &other.source)
             && shape(self) == shape(other)
             && scale(self) == scale(other)
@@ -79,7 +84,7 @@ impl PartialEq for Replay {
 impl Replay {
     /// Mean rate of the replay while it lasts [1/s].
     pub fn mean_rate(&self) -> f64 {
-        self.rate * self.factor * self.speed
+        self.rate * (self.slice[1] - self.slice[0]) * self.factor * self.speed
     }
 }
 
@@ -103,11 +108,11 @@ impl fmt::Debug for Replaying {
 }
 
 impl Replaying {
-    /// Opens the trace as often as copies of it are needed.
-    pub(super) fn new(replay: &Replay, mut stream: Stream) -> Self {
+    /// Opens the trace as often as copies of it are needed; `deal` is the stream that all replays of it share.
+    pub(super) fn new(replay: &Replay, mut stream: Stream, deal: &Stream) -> Self {
         let count = replay.factor.ceil().max(1.0);
         let mut copies: Vec<Turned> = (0..count as u64)
-            .map(|copy| Turned::new(replay, turn(copy, replay.period, &mut stream)))
+            .map(|copy| Turned::new(replay, turn(copy, replay.period, &mut stream), deal.clone()))
             .collect();
         let heads = copies.iter_mut().map(|copy| copy.next(&mut stream));
         Self {
@@ -176,10 +181,12 @@ struct Turned {
     round: Duration,
     /// After this it is over.
     end: Duration,
+    slice: [f64; 2],
+    deal: Stream,
 }
 
 impl Turned {
-    fn new(replay: &Replay, turn: Duration) -> Self {
+    fn new(replay: &Replay, turn: Duration, deal: Stream) -> Self {
         Self {
             source: Arc::clone(&replay.source),
             spread: Spread::new(replay.source.open(), replay.step),
@@ -191,7 +198,16 @@ impl Turned {
             } else {
                 replay.period.saturating_sub(replay.skip)
             },
+            slice: replay.slice,
+            deal,
         }
+    }
+
+    /// Draws the next row's number: whether it lies in the slice.
+    fn is_own(&mut self) -> bool {
+        let [from, to] = self.slice;
+        let number = self.deal.random::<f64>();
+        from <= number && number < to
     }
 
     fn next(&mut self, stream: &mut Stream) -> Option<Row> {
@@ -213,7 +229,8 @@ impl Turned {
             };
             is_new = false;
             let at = self.round + row.at;
-            if at < self.gone {
+            let is_own = self.is_own();
+            if at < self.gone || !is_own {
                 continue;
             }
             let at = at - self.gone;

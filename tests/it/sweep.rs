@@ -5,6 +5,7 @@ use crate::journal::Digest;
 use std::process::{Command, Output};
 use thermocline::experiment::Plan;
 use thermocline::experiment::sweep::sweep;
+use thermocline::experiment::users::Figure;
 use thermocline::scenario::{self, Overrides};
 
 /// A model that grows with its load, and a benchmark of it.
@@ -34,15 +35,15 @@ fn at_floor(min: u32) -> Plan {
 fn a_larger_warm_pool_is_never_slower_and_costs_more() {
     let plans: Vec<Plan> = [0, 1, 2, 4].map(at_floor).to_vec();
     let points = sweep(&plans, 10, &|| ());
-    let users: Vec<_> = points.iter().map(|point| point.rows[0].users).collect();
-    let p95 = |index: usize| users[index].ttft_p95_s.expect("answers").point;
+    let users: Vec<_> = points.iter().map(|point| &point.rows[0].users).collect();
+    let p95 = |index: usize| users[index].point(Figure::TtftP95).expect("answers");
     // Nobody waits for a start that a larger pool would not also have spared: p95 falls from the cold start to the prefill.
     assert!(p95(0) > 20.0 && p95(3) < 1.0, "{} {}", p95(0), p95(3));
     for pair in users.windows(2) {
-        let cold = |index: usize| pair[index].cold_requests_percent.expect("requests").point;
+        let cold = |index: usize| pair[index].point(Figure::ColdRequests).expect("requests");
         assert!(cold(1) <= cold(0), "{} then {}", cold(0), cold(1));
     }
-    let hours = |index: usize| users[index].gpu_hours.expect("always there").point;
+    let hours = |index: usize| users[index].point(Figure::GpuHours).expect("always there");
     assert!(hours(3) > hours(1));
 }
 
@@ -131,5 +132,47 @@ fn what_cannot_be_varied_is_said() {
         let text = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(text.contains(expected), "{arguments:?}: {text}");
+    }
+}
+
+/// A folder holds every setting, its changes from the one before, and a picture; it is the same on any number of threads.
+#[test]
+fn a_folder_keeps_every_setting_and_a_picture() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let written = |name: &str, threads: &str| {
+        let path = folder.path().join(name);
+        let output = told(&[
+            "lesson",
+            "--repeat=3",
+            "--vary=providers.*.deployments.*.scaling.min=0..2",
+            "--out",
+            &path.display().to_string(),
+            "--threads",
+            threads,
+        ]);
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).expect("text");
+        assert!(text.contains("to the next setting"), "{text}");
+        let read = |file: &str| std::fs::read_to_string(path.join(file)).expect(file);
+        ["settings.csv", "p95-1.svg", "summary.json", "scenario.toml"].map(read)
+    };
+    let [csv, svg, json, scenario] = written("one", "1");
+    assert_eq!(
+        [csv.clone(), svg.clone(), json, scenario],
+        written("two", "2")
+    );
+    assert_eq!(svg.matches("<circle").count(), 3, "{svg}");
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let heads = reader.headers().expect("heads").clone();
+    let rows: Vec<csv::StringRecord> = reader.records().map(|one| one.expect("a row")).collect();
+    let cell = |row: usize, name: &str| -> Option<f64> {
+        let at = heads.iter().position(|head| head == name).expect(name);
+        rows[row][at].parse().ok()
+    };
+    assert_eq!(cell(0, "cv_change_percent"), None);
+    for row in 1..3 {
+        let cv = |row| cell(row, "cv_percent").expect("requests were answered");
+        let change = cell(row, "cv_change_percent").expect("there is a setting before");
+        assert!((change - (cv(row) - cv(row - 1))).abs() < 1e-9);
     }
 }

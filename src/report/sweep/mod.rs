@@ -1,13 +1,17 @@
 //! A sweep: a table of every setting, and its p95 as a picture.
 
 mod rows;
+mod svg;
 mod text;
 
 use std::io::{self, Write};
+use std::ops::Range;
 
-use super::{Format, VERSION, json, markdown};
+use super::{Format, VERSION, flat, json, markdown};
 use crate::experiment::Plan;
 use crate::experiment::sweep::{Point, Row};
+use crate::experiment::users::{Difference, Figure};
+
 /// One value for each axis, as written.
 pub type Setting = Vec<String>;
 
@@ -32,7 +36,7 @@ impl SweepReport<'_> {
         match format {
             Format::Text => text::write(self, width, out),
             Format::Json => json::pretty(&rows::results(self), out),
-            Format::Csv => rows::write_csv(self, out),
+            Format::Csv => flat::write_csv(&rows::flat(self), out),
             Format::Markdown => self.write_markdown(out),
         }
     }
@@ -44,6 +48,14 @@ impl SweepReport<'_> {
         markdown::header(&heads, 2 + self.paths.len(), out)?;
         for row in &cells {
             markdown::line(row, out)?;
+        }
+        for rows in self.flat().chunks(self.settings.len()) {
+            writeln!(
+                out,
+                "\n{}: {}",
+                self.label(rows),
+                text::conclusion(self, rows)
+            )?;
         }
         writeln!(
             out,
@@ -62,6 +74,53 @@ impl SweepReport<'_> {
         (0..rows).flat_map(of_row).collect()
     }
 
+    /// The pictures of all models, each with a file's name.
+    pub fn pictures(&self) -> io::Result<Vec<(String, String)>> {
+        let rows = self.flat();
+        let models = rows.chunks(self.settings.len()).enumerate();
+        let picture = |(index, rows): (usize, &[(&Setting, &Row)])| {
+            Ok((format!("p95-{}.svg", index + 1), svg::draw(self, rows)?))
+        };
+        models.map(picture).collect()
+    }
+
+    /// Stretches of settings that differ in the last axis alone, in the order of the settings.
+    fn runs(&self, rows: &[(&Setting, &Row)]) -> Vec<Range<usize>> {
+        let prefix = |at: usize| &rows[at].0[..self.paths.len().saturating_sub(1)];
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for at in 0..rows.len() {
+            match runs.last_mut() {
+                Some(run) if prefix(run.start) == prefix(at) => run.end = at + 1,
+                _ => runs.push(at..at + 1),
+            }
+        }
+        runs
+    }
+
+    /// By how much a figure changes from each setting's neighbour before it on the last axis; the first of each run has none.
+    fn changes(&self, rows: &[(&Setting, &Row)], figure: Figure) -> Vec<Option<Difference>> {
+        let mut changes = Vec::new();
+        for run in self.runs(rows) {
+            changes.push(None);
+            for pair in rows[run].windows(2) {
+                changes.push(pair[1].1.users.above(&pair[0].1.users, figure));
+            }
+        }
+        changes
+    }
+
+    /// Whose settings these are: `acme · model · peak`.
+    fn label(&self, rows: &[(&Setting, &Row)]) -> String {
+        let Some((_, row)) = rows.first() else {
+            return String::new();
+        };
+        let label = format!("{} · {}", self.provider(row), self.model(row));
+        if self.plan.sessions.len() > 1 {
+            return format!("{label} · {}", self.session(row));
+        }
+        label
+    }
+
     fn provider(&self, row: &Row) -> &str {
         &self.plan.providers[row.provider].name
     }
@@ -77,4 +136,10 @@ impl SweepReport<'_> {
     fn session(&self, row: &Row) -> &str {
         &self.plan.sessions[row.session].name
     }
+}
+
+/// The last two names of a path: `scaling.min`.
+pub(super) fn short(path: &str) -> String {
+    let names: Vec<&str> = path.split('.').collect();
+    names[names.len().saturating_sub(2)..].join(".")
 }

@@ -1,18 +1,15 @@
 //! The wire: flat rows, the same in JSON and CSV. Every number's unit stands in its key; an undefined one is `null`, or empty.
 
-use std::io::{self, Write};
-
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Setting, SweepReport};
 use crate::experiment::repeat::Spread;
 use crate::experiment::sweep::Row;
+use crate::experiment::users::Figure;
 use crate::measure::summary::CONFIDENCE;
+use crate::report::flat::{self, Flat};
+use crate::report::users;
 use crate::report::{SCHEMA, VERSION};
-use crate::stats::Estimate;
-
-/// A row: keys in their order.
-type Flat = Map<String, Value>;
 
 /// Everything, for JSON.
 pub(super) fn results(report: &SweepReport<'_>) -> Value {
@@ -29,65 +26,38 @@ pub(super) fn results(report: &SweepReport<'_>) -> Value {
     })
 }
 
-/// The rows as CSV.
-pub(super) fn write_csv(report: &SweepReport<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(out);
-    for (index, row) in flat(report).iter().enumerate() {
-        if index == 0 {
-            writer.write_record(row.keys())?;
+/// A row per setting, setting by setting within a model.
+pub(super) fn flat(report: &SweepReport<'_>) -> Vec<Flat> {
+    let all = report.flat();
+    let of_model = |rows: &[(&Setting, &Row)]| {
+        let mut flat: Vec<Flat> = rows
+            .iter()
+            .map(|(setting, row)| flat_row(report, setting, row))
+            .collect();
+        for figure in Figure::ALL {
+            let (name, unit) = figure.name();
+            for (cells, change) in flat.iter_mut().zip(report.changes(rows, figure)) {
+                let change = change.map(|one| one.estimate);
+                flat::put(cells, &format!("{name}_change"), unit, change);
+            }
         }
-        writer.write_record(row.values().map(cell))?;
-    }
-    writer.flush()
-}
-
-fn cell(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-fn flat(report: &SweepReport<'_>) -> Vec<Flat> {
-    let rows = report.flat().into_iter();
-    rows.map(|(setting, row)| flat_row(report, setting, row))
+        flat
+    };
+    all.chunks(report.settings.len())
+        .flat_map(of_model)
         .collect()
 }
 
 fn flat_row(report: &SweepReport<'_>, setting: &Setting, row: &Row) -> Flat {
-    let mut flat = Flat::new();
-    let mut put = |key: &str, value: Value| {
-        flat.insert(key.to_owned(), value);
-    };
-    put("provider", report.provider(row).into());
-    put("model", report.model(row).into());
-    put("session", report.session(row).into());
+    let mut cells = Flat::new();
+    cells.insert("provider".to_owned(), report.provider(row).into());
+    cells.insert("model".to_owned(), report.model(row).into());
+    cells.insert("session".to_owned(), report.session(row).into());
     for (path, value) in report.paths.iter().zip(setting) {
-        // A number stays one, so that a spreadsheet can draw it.
-        put(
-            path,
-            serde_json::from_str(value).unwrap_or_else(|_| value.as_str().into()),
-        );
+        cells.insert(path.clone(), flat::value(value));
     }
-    let users = &row.users;
-    let estimates = [
-        ("ttft_p50", "_s", users.ttft_p50_s),
-        ("ttft_p95", "_s", users.ttft_p95_s),
-        ("ttft_p99", "_s", users.ttft_p99_s),
-        ("cv", "_percent", users.cv_percent),
-        ("cold_requests", "_percent", users.cold_requests_percent),
-        ("unanswered", "_percent", users.unanswered_percent),
-        ("total", "_gpu_hours", users.gpu_hours),
-        ("cost", "_usd", users.cost_usd),
-    ];
-    for (name, unit, estimate) in estimates {
-        let [point, low, high] = ends(estimate);
-        put(&format!("{name}{unit}"), point.into());
-        put(&format!("{name}_low{unit}"), low.into());
-        put(&format!("{name}_high{unit}"), high.into());
-    }
-    put("window_hours", users.window_hours.into());
+    users::put_all(&mut cells, &row.users);
+    cells.insert("window_hours".to_owned(), row.users.window_hours.into());
     let reported = row.reported;
     let spreads = [
         (
@@ -107,20 +77,10 @@ fn flat_row(report: &SweepReport<'_>, setting: &Setting, row: &Row) -> Flat {
         ),
     ];
     for (name, unit, spread) in spreads {
-        let quantile = |pick: fn(Spread) -> Option<f64>| spread.and_then(pick);
-        put(&format!("{name}_p05{unit}"), quantile(|one| one.p05).into());
-        put(&format!("{name}_p50{unit}"), quantile(|one| one.p50).into());
-        put(&format!("{name}_p95{unit}"), quantile(|one| one.p95).into());
+        let quantile = |pick: fn(Spread) -> Option<f64>| Value::from(spread.and_then(pick));
+        cells.insert(format!("{name}_p05{unit}"), quantile(|one| one.p05));
+        cells.insert(format!("{name}_p50{unit}"), quantile(|one| one.p50));
+        cells.insert(format!("{name}_p95{unit}"), quantile(|one| one.p95));
     }
-    flat
-}
-
-/// The point and the ends of its interval.
-fn ends(estimate: Option<Estimate>) -> [Option<f64>; 3] {
-    let interval = estimate.and_then(|one| one.interval);
-    [
-        estimate.map(|one| one.point),
-        interval.map(|one| one.low),
-        interval.map(|one| one.high),
-    ]
+    cells
 }

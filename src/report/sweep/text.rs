@@ -2,13 +2,14 @@
 
 use std::io::{self, Write};
 
-use super::{Setting, SweepReport};
+use super::{Setting, SweepReport, short};
 use crate::experiment::repeat::Spread;
-use crate::experiment::sweep::{Row, Users};
+use crate::experiment::sweep::Row;
+use crate::experiment::users::Figure;
 use crate::report::grid::{self, Column};
 use crate::report::number::{self, NONE};
 use crate::report::text::{BOLD, DIM, text_or, wrapped};
-use crate::stats::Estimate;
+use crate::report::users;
 
 /// So many models are written out; the other formats have all.
 const SHOWN: usize = 6;
@@ -57,79 +58,92 @@ fn model(
     width: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let Some((_, first)) = rows.first() else {
-        return Ok(());
-    };
-    let mut name = format!("{} · {}", report.provider(first), report.model(first));
-    if report.plan.sessions.len() > 1 {
-        name = format!("{name} · {}", report.session(first));
-    }
-    writeln!(out, "\n{BOLD}{name}{BOLD:#}")?;
+    writeln!(out, "\n{BOLD}{}{BOLD:#}", report.label(rows))?;
     let columns = columns(report, rows);
     writeln!(out, "{}", grid::fitted(columns.clone(), columns, width, 1))?;
     if rows.len() > 1 {
         writeln!(out)?;
         curve(report, rows, width, out)?;
+        writeln!(out)?;
+        for line in wrapped(&conclusion(report, rows), width) {
+            writeln!(out, "{BOLD}{line}{BOLD:#}")?;
+        }
     }
     Ok(())
 }
 
+/// From which setting to the next p95 surely changes, in pairs under the same demand.
+pub(super) fn conclusion(report: &SweepReport<'_>, rows: &[(&Setting, &Row)]) -> String {
+    let changes = report.changes(rows, Figure::TtftP95);
+    let steps = changes.iter().flatten().count();
+    if steps == 0 {
+        return "One setting has no neighbour to compare it with.".to_owned();
+    }
+    let signed = |sign: f64| {
+        let changes = changes.iter().enumerate();
+        changes.filter(move |(_, one)| one.is_some_and(|one| one.sign() == Some(sign)))
+    };
+    let rises = signed(1.0).count();
+    let Some((last, Some(change))) = signed(-1.0).next_back() else {
+        return format!(
+            "No step to the next setting surely lowers p95; {rises} of {steps} surely raise it."
+        );
+    };
+    let interval = change.estimate.interval.map_or_else(String::new, |one| {
+        let ends = [one.low, one.high].map(number::bare_seconds);
+        format!(", 95 % interval {} to {}", ends[0], ends[1])
+    });
+    format!(
+        "p95 surely falls at {} of {steps} steps to the next setting and rises at {rises}; the last fall is from {} to {}, by {} \
+         ({} s{interval}).",
+        signed(-1.0).count(),
+        rows[last - 1].0.join(", "),
+        rows[last].0.join(", "),
+        number::seconds(-change.estimate.point),
+        number::bare_seconds(change.estimate.point),
+    )
+}
+
 /// The setting's columns and the figures'; those of least rank stay longest.
 fn columns(report: &SweepReport<'_>, rows: &[(&Setting, &Row)]) -> Vec<Column> {
-    let users = |head: &str, pick: fn(&Users) -> Option<Estimate>, show: fn(f64) -> String| {
-        let cells = rows
-            .iter()
-            .map(|(_, row)| text_or(pick(&row.users).map(|one| one.point), show));
-        Column::numbers(head, cells.collect())
+    let path = |(axis, path): (usize, &String)| {
+        let values = rows.iter().map(|(setting, _)| setting[axis].clone());
+        Column::text(&short(path).replace('.', ".\n"), values.collect())
     };
-    let interval = |pick: fn(&Users) -> Option<Estimate>| {
-        let cells = rows.iter().map(|(_, row)| {
-            let interval = pick(&row.users).and_then(|one| one.interval);
-            interval.map_or_else(|| NONE.to_owned(), number::interval)
-        });
-        Column::text("95 %\ninterval", cells.collect())
-    };
-    let mut columns: Vec<Column> = report
-        .paths
-        .iter()
-        .enumerate()
-        .map(|(axis, path)| {
-            let values = rows.iter().map(|(setting, _)| setting[axis].clone());
-            Column::text(&short(path).replace('.', ".\n"), values.collect())
-        })
-        .collect();
-    columns.extend([
-        users("p50\ns", |one| one.ttft_p50_s, number::bare_seconds),
-        users("p95\ns", |one| one.ttft_p95_s, number::bare_seconds),
-        interval(|one| one.ttft_p95_s).rank(2),
-        users("p99\ns", |one| one.ttft_p99_s, number::bare_seconds).rank(1),
-        users("CV\n%", |one| one.cv_percent, number::bare_percent).rank(1),
-        users(
-            "cold\n%",
-            |one| one.cold_requests_percent,
-            number::bare_percent,
-        ),
-    ]);
-    let fails = |(_, row): &(&Setting, &Row)| {
-        row.users
-            .unanswered_percent
-            .is_some_and(|one| one.point > 0.0)
-    };
-    if rows.iter().any(fails) {
-        let pick = |one: &Users| one.unanswered_percent;
-        columns.push(users("un-\nanswered %", pick, number::bare_percent).rank(1));
-    }
-    columns.push(users("GPU-\nhours", |one| one.gpu_hours, number::quantity));
-    if rows
-        .iter()
-        .any(|(_, row)| row.users.cost_usd.is_some_and(|one| one.point > 0.0))
-    {
-        columns.push(users("cost\n$", |one| one.cost_usd, number::quantity));
+    let mut columns: Vec<Column> = report.paths.iter().enumerate().map(path).collect();
+    for figure in Figure::ALL {
+        if !users::is_telling(figure, rows.iter().map(|(_, row)| &row.users)) {
+            continue;
+        }
+        let cells = rows.iter().map(|(_, row)| shown(row, figure, users::bare));
+        let rank = match figure {
+            Figure::TtftP99 | Figure::Cv | Figure::Unanswered => 1,
+            _ => 0,
+        };
+        columns.push(Column::numbers(users::head(figure), cells.collect()).rank(rank));
+        if figure == Figure::TtftP95 {
+            columns.push(p95_interval(rows));
+        }
     }
     if rows.iter().any(|(_, row)| row.reported.is_some()) {
         columns.extend(reported(rows));
     }
     columns
+}
+
+fn shown(row: &Row, figure: Figure, show: fn(Figure, f64) -> String) -> String {
+    text_or(row.users.point(figure), |value| show(figure, value))
+}
+
+fn p95_interval(rows: &[(&Setting, &Row)]) -> Column {
+    let cells = rows.iter().map(|(_, row)| {
+        let interval = row
+            .users
+            .estimate(Figure::TtftP95)
+            .and_then(|one| one.interval);
+        interval.map_or_else(|| NONE.to_owned(), number::interval)
+    });
+    Column::text("95 %\ninterval", cells.collect()).rank(2)
 }
 
 /// What a benchmark says of p95, and in which range nine in ten of them lie.
@@ -159,47 +173,23 @@ fn reported(rows: &[(&Setting, &Row)]) -> [Column; 2] {
     ]
 }
 
-/// The last two names of a path: `scaling.min`.
-fn short(path: &str) -> String {
-    let names: Vec<&str> = path.split('.').collect();
-    names[names.len().saturating_sub(2)..].join(".")
-}
-
 /// Heads and rows of one flat table, for Markdown.
 pub(super) fn cells(report: &SweepReport<'_>) -> (Vec<String>, Vec<Vec<String>>) {
     let mut heads = vec!["provider".to_owned(), "model".to_owned()];
     heads.extend(report.paths.iter().map(|path| short(path)));
-    let figures = [
-        "p50",
-        "p95",
-        "p99",
-        "CV",
-        "cold",
-        "GPU-hours",
-        "cost",
-        "benchmark's p95",
-    ];
-    heads.extend(figures.map(str::to_owned));
+    let figures = Figure::ALL
+        .into_iter()
+        .filter(|one| *one != Figure::Unanswered);
+    heads.extend(figures.clone().map(|one| users::name(one).to_owned()));
+    heads.push("benchmark's p95".to_owned());
     let row = |(setting, row): (&Setting, &Row)| {
-        let users = &row.users;
-        let estimate = |one: Option<Estimate>, show: fn(f64) -> String| {
-            text_or(one.map(|one| one.point), show)
-        };
         let mut cells = vec![report.provider(row).to_owned(), report.model(row)];
         cells.extend(setting.iter().cloned());
-        cells.extend([
-            estimate(users.ttft_p50_s, number::seconds),
-            estimate(users.ttft_p95_s, number::seconds),
-            estimate(users.ttft_p99_s, number::seconds),
-            estimate(users.cv_percent, number::percent),
-            estimate(users.cold_requests_percent, number::percent),
-            estimate(users.gpu_hours, number::quantity),
-            estimate(users.cost_usd, number::quantity),
-            text_or(
-                row.reported.and_then(|one| one.ttft_p95_s.p50),
-                number::seconds,
-            ),
-        ]);
+        cells.extend(figures.clone().map(|one| shown(row, one, users::with_unit)));
+        cells.push(text_or(
+            row.reported.and_then(|one| one.ttft_p95_s.p50),
+            number::seconds,
+        ));
         cells
     };
     (heads, report.flat().into_iter().map(row).collect())
@@ -263,7 +253,7 @@ fn curve(
     let wide = |text: &String| text.chars().count();
     let margin = names.iter().chain([&head]).map(wide).max().unwrap_or(0) + 2;
     let columns = width.saturating_sub(margin + 8).clamp(20, 100);
-    let p95 = |row: &Row| row.users.ttft_p95_s;
+    let p95 = |row: &Row| row.users.estimate(Figure::TtftP95);
     let ends = |row: &Row| {
         let interval = p95(row).and_then(|one| one.interval);
         interval.map(|one| (one.low, one.high))

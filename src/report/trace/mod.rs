@@ -1,12 +1,14 @@
 //! What traces hold: a page for each file, or a row.
 
+mod laws;
 mod rows;
+mod scenario;
 mod text;
 
 use std::io::{self, Write};
 
 use super::{Format, VERSION, json, markdown};
-use crate::trace::{self, Survey};
+use crate::trace::{self, Fits, Survey};
 
 /// A file and what it holds.
 #[derive(Clone, Debug)]
@@ -17,6 +19,8 @@ pub struct Inspected {
     pub format: trace::Format,
     /// What it holds.
     pub survey: Survey,
+    /// Laws of its arrivals, where there are enough.
+    pub fits: Option<Fits>,
 }
 
 /// Files, side by side.
@@ -37,6 +41,11 @@ impl Inspection<'_> {
         }
     }
 
+    /// Writes the laws called `law`, or each trace's best, as a scenario.
+    pub fn write_scenario(&self, law: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(scenario::scenario(self.files, law).as_bytes())
+    }
+
     fn write_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
         let heads = [
             "file",
@@ -50,6 +59,7 @@ impl Inspection<'_> {
             "p95",
             "output p50",
             "p95",
+            "best law",
         ];
         markdown::header(&heads, 1, out)?;
         for one in self.files {

@@ -4,10 +4,12 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use super::{Inspected, Inspection};
+use crate::measure::summary::CONFIDENCE;
 use crate::report::{SCHEMA, VERSION};
-use crate::trace::{Lengths, Survey};
+use crate::trace::{Dispersion, Fit, Fits, Lengths, Survey};
 
 /// Quantiles of lengths that are written.
 const QUANTILES: [(f64, &str); 7] = [
@@ -25,6 +27,8 @@ const QUANTILES: [(f64, &str); 7] = [
 pub(super) struct Results {
     schema: u32,
     version: &'static str,
+    /// Nominal probability that a parameter's interval holds its true value.
+    confidence: f64,
     traces: Vec<TraceJson>,
 }
 
@@ -48,6 +52,7 @@ struct TraceJson {
     models: Vec<ModelJson>,
     requests_in_sessions: u64,
     step: Option<StepJson>,
+    fits: Option<FitsJson>,
     notes: Vec<String>,
 }
 
@@ -107,6 +112,75 @@ struct StepJson {
     most_rows: u64,
 }
 
+#[derive(Debug, Serialize)]
+struct FitsJson {
+    best: &'static str,
+    gaps: usize,
+    stretches: usize,
+    daily: Option<[f64; 24]>,
+    weekly: Option<[f64; 7]>,
+    laws: Vec<LawJson>,
+}
+
+#[derive(Debug, Serialize)]
+struct LawJson {
+    law: &'static str,
+    parameters: Map<String, Value>,
+    log_likelihood: f64,
+    aic: f64,
+    ks_distance: f64,
+    gap_cv_percent: Option<f64>,
+    dispersion: Vec<DispersionJson>,
+}
+
+impl LawJson {
+    fn of(fit: &Fit) -> Self {
+        let mut parameters = Map::new();
+        let named = fit
+            .law
+            .parameters()
+            .into_iter()
+            .zip(fit.intervals(CONFIDENCE));
+        for ((name, value), interval) in named {
+            parameters.insert(name.to_owned(), json!(value));
+            let ends = interval.map(|interval| [interval.low, interval.high]);
+            parameters.insert(format!("{name}_interval"), json!(ends));
+        }
+        Self {
+            law: fit.law.name(),
+            parameters,
+            log_likelihood: fit.log_likelihood,
+            aic: fit.aic,
+            ks_distance: fit.ks,
+            gap_cv_percent: fit.gap_cv.map(|cv| 100.0 * cv),
+            dispersion: fit.dispersion.iter().map(DispersionJson::of).collect(),
+        }
+    }
+}
+
+impl FitsJson {
+    fn of(fits: &Fits) -> Option<Self> {
+        Some(Self {
+            best: fits.laws.first()?.law.name(),
+            gaps: fits.gaps,
+            stretches: fits.stretches,
+            daily: fits.daily,
+            weekly: fits.weekly,
+            laws: fits.laws.iter().map(LawJson::of).collect(),
+        })
+    }
+}
+
+impl DispersionJson {
+    fn of(one: &Dispersion) -> Self {
+        Self {
+            window_s: one.window_s,
+            windows: one.windows,
+            variance_over_mean: one.index,
+        }
+    }
+}
+
 impl LengthsJson {
     fn of(lengths: &Lengths) -> Self {
         let [p05, p25, p50, p75, p90, p95, p99] = QUANTILES.map(|(p, _)| lengths.quantile(p));
@@ -133,11 +207,7 @@ impl TraceJson {
             model: model.clone(),
             requests: *requests,
         });
-        let dispersion = survey.dispersion.iter().map(|one| DispersionJson {
-            window_s: one.window_s,
-            windows: one.windows,
-            variance_over_mean: one.index,
-        });
+        let dispersion = survey.dispersion.iter().map(DispersionJson::of);
         Self {
             file: one.file.clone(),
             format: one.format.name(),
@@ -173,6 +243,7 @@ impl TraceJson {
                 rows_sharing: step.shared,
                 most_rows: step.most,
             }),
+            fits: one.fits.as_ref().and_then(FitsJson::of),
             notes: survey.notes.clone(),
         }
     }
@@ -189,6 +260,7 @@ pub(super) fn results(inspection: &Inspection<'_>) -> Results {
     Results {
         schema: SCHEMA,
         version: VERSION,
+        confidence: CONFIDENCE,
         traces: inspection.files.iter().map(TraceJson::of).collect(),
     }
 }

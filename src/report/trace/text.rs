@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::{Inspected, Inspection, rows};
+use super::{Inspected, Inspection, laws, rows};
 use crate::report::grid::{Column, fitted};
 use crate::report::number::{self, NONE};
 use crate::report::text::{BOLD, DIM, bullet, text_or, wrapped};
@@ -51,6 +51,13 @@ fn page(one: &Inspected, width: usize, out: &mut dyn Write) -> io::Result<()> {
     if survey.prompt_tokens.is_some() || survey.output_tokens.is_some() {
         writeln!(out, "\n{BOLD}Lengths{BOLD:#} {DIM}[tokens]{DIM:#}")?;
         writeln!(out, "{}", lengths(survey, width))?;
+    }
+    if let Some(fits) = &one.fits {
+        writeln!(out, "\n{BOLD}Laws of arrivals{BOLD:#}")?;
+        writeln!(out, "{}\n", laws::table(one, fits, width))?;
+        for line in laws::sentences(one, fits) {
+            bullet(&line, width, out)?;
+        }
     }
     if !survey.notes.is_empty() {
         writeln!(out)?;
@@ -271,6 +278,10 @@ pub(super) fn row(one: &Inspected) -> Vec<String> {
         quantile(&survey.prompt_tokens, 0.95),
         quantile(&survey.output_tokens, 0.5),
         quantile(&survey.output_tokens, 0.95),
+        one.fits
+            .as_ref()
+            .and_then(|fits| fits.laws.first())
+            .map_or_else(|| NONE.to_owned(), |best| best.law.name().to_owned()),
     ]
 }
 

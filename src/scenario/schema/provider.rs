@@ -61,6 +61,7 @@ pub(super) fn read(
         deployments,
     };
     Provider {
+        demand: name.clone(),
         name,
         fleet,
         benchmarked: Vec::new(),

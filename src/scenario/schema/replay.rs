@@ -66,6 +66,7 @@ struct Shape {
     spread: Spread,
     skip: Duration,
     repeats: bool,
+    slice: [f64; 2],
 }
 
 /// Over what rows of one stamp are spread.
@@ -110,6 +111,7 @@ impl Shape {
             spread,
             skip: inner.or_default("skip", &Kind::duration(), "0s"),
             repeats: inner.or_default("at_end", &ends, "repeat"),
+            slice: slice(inner),
         }
     }
 
@@ -147,14 +149,12 @@ impl Shape {
             return None;
         }
         let rate = extent.replayed as f64 / period.as_secs();
+        let own = rate * (self.slice[1] - self.slice[0]);
         let factor = self
             .rate
-            .map_or(self.factor, |wanted| wanted / (rate * self.speed));
+            .map_or(self.factor, |wanted| wanted / (own * self.speed));
         if factor > MOST_FACTOR || rate * factor * self.speed > MOST_RATE {
-            let found = format!(
-                "is {factor:.0} times the trace's {:.6}/s",
-                rate * self.speed
-            );
+            let found = format!("is {factor:.0} times the trace's {:.6}/s", own * self.speed);
             let help = "at most 100 copies of a trace are superposed, and 1000000/s are replayed";
             inner.problem_at("rate", "the rate is too high for the trace", found, help);
             return None;
@@ -169,6 +169,7 @@ impl Shape {
             speed: self.speed,
             step,
             lengths: extent.tells,
+            slice: self.slice,
         }))
     }
 
@@ -192,6 +193,26 @@ impl Shape {
         }
         Some(step)
     }
+}
+
+/// Which of the rows are this stream's: a share of them, and after which other shares. Streams whose shares lie side by side
+/// deal the rows of a trace out among them.
+fn slice(inner: &mut Reader<'_>) -> [f64; 2] {
+    let share = Kind::percent().positive().at_most("100%");
+    let share = inner.or_default("share", &share, "100%");
+    let before = Kind::percent().non_negative().at_most("100%");
+    let before = inner.or_default("share_before", &before, "0%");
+    if before + share > 1.0 + 1e-9 {
+        inner.problem_at(
+            "share_before",
+            "`share_before` and `share` make more than the whole trace",
+            format!("makes {:.6} % with `share`", 100.0 * (before + share)),
+            "all shares of a trace together are at most 100%",
+        );
+    }
+    // A number is below one, so the last share takes all that is left.
+    let end = before + share;
+    [before, if end > 1.0 - 1e-9 { 1.0 } else { end }]
 }
 
 /// Says what is wrong with the file, line by line.

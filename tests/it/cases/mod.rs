@@ -7,6 +7,7 @@ mod catalogue;
 mod cold;
 mod figures;
 mod money;
+mod planning;
 mod queues;
 mod ranges;
 mod review;

@@ -303,6 +303,34 @@ fn rates_are_scaled_by_thinning_and_superposition() {
     }
 }
 
+/// A trace that tells no models is dealt to them by their popularity: every request goes to one of them, whatever their number.
+#[test]
+fn shares_deal_a_trace_out() {
+    let beside = Beside::new(&whole_seconds());
+    let shares = [("a", 70, 0), ("b", 20, 70), ("c", 10, 90)];
+    let deployments = shares.map(|(name, share, before)| {
+        format!(
+            "[providers.p.deployments.{name}]
+            scaling.min = 1
+            traffic.users.arrivals.trace = {{ file = \"trace.csv\", time_column = \"at_s\", spread = \"none\", \
+            at_end = \"stop\", share = \"{share}%\", share_before = \"{before}%\" }}\n"
+        )
+    });
+    let result = run_plan(&beside.plan(&fleet("2h", &deployments.concat())));
+    let mut together: Vec<f64> = Vec::new();
+    for (index, (name, share, _)) in (0_u32..).zip(shares) {
+        let own = requests(&result, index);
+        let (count, expected) = (own.len() as f64, 10.0 * f64::from(share));
+        // Binomial.
+        let half_width = 3.29 * (expected * (1.0 - expected / 1000.0)).sqrt();
+        assert!((count - expected).abs() < half_width, "{name}: {count}");
+        together.extend(own.iter().map(|trace| trace.arrived.as_secs()));
+    }
+    together.sort_by(f64::total_cmp);
+    let all = arrivals(&beside.plan(&replayed("2h", "spread = \"none\", at_end = \"stop\"")));
+    assert_eq!(together, all);
+}
+
 /// What cannot be replayed, and what is said of it.
 #[test]
 fn bad_replays_are_refused_with_the_place() {
@@ -322,6 +350,10 @@ fn bad_replays_are_refused_with_the_place() {
         ),
         ("skip = \"3s\"", &["`skip` leaves nothing", "lasts 2 s"]),
         ("at_end = \"again\"", &["at_end", "repeat", "stop"]),
+        (
+            "share = \"60%\", share_before = \"50%\"",
+            &["make more than the whole trace", "makes 110"],
+        ),
         (
             "model_column = \"model\", model = \"c\"",
             &["has no request to `c`"],
