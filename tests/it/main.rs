@@ -21,6 +21,8 @@ mod oracle;
 mod peers;
 mod physics;
 mod plan;
+mod policy;
+mod popularity;
 mod properties;
 mod questions;
 mod readme;

@@ -3,8 +3,10 @@
 //! Tests are named after their case. Everything in them is deterministic unless it says otherwise, so times are compared
 //! exactly. `S` is the time for which a request holds its slot.
 
+mod catalogue;
 mod cold;
 mod figures;
+mod money;
 mod places;
 mod planning;
 mod queues;
