@@ -3,6 +3,7 @@
 //! Tests are named after their case. Everything in them is deterministic unless it says otherwise, so times are compared
 //! exactly. `S` is the time for which a request holds its slot.
 
+mod calibrate;
 mod catalogue;
 mod cold;
 mod figures;
