@@ -89,8 +89,10 @@ pub mod catalog;
 pub mod workload;
 
 // The simulated target.
+pub mod billing;
 pub mod calendar;
 pub mod fleet;
+pub mod policy;
 
 // The real target.
 pub mod http;

@@ -71,6 +71,19 @@ macro_rules! entry {
 }
 
 entry! {
+    /// A rule that spreads a catalogue's warm replicas.
+    Investment {
+        /// What it does, in words.
+        rule: String,
+        /// How whole replicas come of it.
+        rounding: String,
+    }
+    check(self) {
+        Ok(())
+    }
+}
+
+entry! {
     /// A GPU tier. Rates are dense.
     Gpu {
         /// Full name.

@@ -16,8 +16,8 @@ pub mod start;
 
 pub use entries::{
     AllReduce, ColdLinear, ColdPhase, Compute, Confidence, Defaults, Efficiency, Engine, Format,
-    Gpu, GpuRatio, Measured, Model, ModelKind, Network, Policy, ProviderTtft, Scope, Speculation,
-    Storage, TtftByConcurrency,
+    Gpu, GpuRatio, Investment, Measured, Model, ModelKind, Network, Policy, ProviderTtft, Scope,
+    Speculation, Storage, TtftByConcurrency,
 };
 pub use shelf::{Entry, EntryProblem, Shelf};
 
@@ -83,6 +83,8 @@ catalog! {
     networks: Network = "network" from "networks";
     /// Scaling presets of known platforms.
     policies: Policy = "policy" from "policies";
+    /// Rules that spread a catalogue's warm replicas.
+    investments: Investment = "investment" from "investments";
     /// All-reduce times.
     allreduces: AllReduce = "allreduce" from "allreduces";
     /// Scalars of the performance model: the entry `performance`.

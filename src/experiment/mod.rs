@@ -4,6 +4,7 @@
 //! demand, and then the benchmark goes through it. The measured window holds its first instant but not its last. Runs share
 //! nothing, so they are spread over threads and gathered in order: the thread count never shows in a result.
 
+pub mod catalogue;
 pub mod compare;
 pub mod explain;
 pub mod plan;
@@ -12,6 +13,9 @@ pub mod sweep;
 pub mod users;
 pub mod watch;
 
+pub use catalogue::{Bet, Budget, Catalogue, Lot, Software};
+
+use crate::billing::Billing;
 use crate::catalog::Catalog;
 use crate::catalog::performance::Performance;
 use crate::catalog::start::ColdStart;
@@ -25,6 +29,7 @@ use crate::stats::{Histogram, PercentileMethod};
 use crate::streams::Streams;
 use crate::target::Target;
 use crate::time::{Duration, Time};
+use crate::workload::{Popularity, Tier};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use watch::Watch;
@@ -48,6 +53,8 @@ pub struct Plan {
     pub benchmark: Protocol,
     /// Whose models.
     pub providers: Vec<Provider>,
+    /// What users ask of providers with a catalogue.
+    pub popularity: Option<Popularity>,
     /// Figures that others have published of these models.
     pub published: Vec<Published>,
     /// What is known of hardware and software, the scenario's own entries included.
@@ -78,6 +85,52 @@ pub struct Provider {
     pub benchmarked: Vec<u32>,
     /// What the catalogue predicts, by deployment and placement; empty where times are stated.
     pub predictions: Vec<Vec<Prediction>>,
+    /// Which deployments are its part of the plan's popularity.
+    pub catalogue: Option<Catalogue>,
+    /// What its customers pay.
+    pub billing: Billing,
+}
+
+/// A part of a provider's fleet that results speak of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// One deployment, by index.
+    Deployment(u32),
+    /// The models of its catalogue in one tier of popularity.
+    Tier(Tier),
+    /// Everything.
+    All,
+}
+
+impl Plan {
+    /// The tier of a deployment, if it is of a catalogue.
+    pub fn tier(&self, provider: usize, deployment: u32) -> Option<Tier> {
+        let rank = self.providers[provider]
+            .catalogue
+            .as_ref()?
+            .rank(deployment)?;
+        Some(self.popularity.as_ref()?.tier(rank))
+    }
+
+    /// The deployments of a part, by index.
+    pub fn members(&self, provider: usize, part: Part) -> impl Iterator<Item = u32> {
+        let count = self.providers[provider].fleet.deployments.len() as u32;
+        (0..count).filter(move |&deployment| match part {
+            Part::Deployment(index) => index == deployment,
+            Part::Tier(tier) => self.tier(provider, deployment) == Some(tier),
+            Part::All => true,
+        })
+    }
+
+    /// What a part is called in results: a model's name, or a tier's and how many models are in it.
+    pub fn part_name(&self, provider: usize, part: Part) -> String {
+        let deployments = &self.providers[provider].fleet.deployments;
+        match part {
+            Part::Deployment(index) => deployments[index as usize].name.clone(),
+            Part::Tier(tier) => format!("{} {}", tier.name(), self.members(provider, part).count()),
+            Part::All => format!("all {}", deployments.len()),
+        }
+    }
 }
 
 /// What the catalogue predicts of a deployment on certain GPUs.
@@ -85,6 +138,8 @@ pub struct Provider {
 pub struct Prediction {
     /// The placement.
     pub placement: String,
+    /// What runs there.
+    pub software: Software,
     /// Prefill and decode.
     pub performance: Arc<Performance>,
     /// Cold starts, by where the weights are.

@@ -186,6 +186,8 @@ pub struct TrafficConfig {
     pub wakes: bool,
     /// How long a client waits for the first token; `None` for ever.
     pub timeout: Option<Duration>,
+    /// Whether other providers of the model have the same users: then their draws are named by the model alone.
+    pub is_shared: bool,
 }
 
 /// Hardware that a replica may run on.

@@ -2,7 +2,7 @@
 
 use super::admission::HoldQueue;
 use super::autoscaler::{self, Demand, Windows};
-use super::config::{DeploymentConfig, FleetConfig, Rule, Rung};
+use super::config::{DeploymentConfig, FleetConfig, Rule, Rung, TrafficConfig};
 use super::ledger::Ledger;
 use super::ranking::Ranking;
 use crate::batching::Job;
@@ -116,16 +116,24 @@ impl Deployment {
         streams: Streams,
     ) -> Self {
         let own = |purpose: &str| streams.stream(&format!("{provider}/{}/{purpose}", config.name));
+        let users = |traffic: &TrafficConfig, purpose: &str| {
+            let purpose = format!("traffic/{}/{purpose}", traffic.name);
+            if traffic.is_shared {
+                streams.stream(&format!("users/{}/{purpose}", config.name))
+            } else {
+                own(&purpose)
+            }
+        };
         let traffic = config.traffic.iter().map(|traffic| TrafficStream {
             arrivals: Arrivals::new(
                 traffic.arrivals.clone(),
                 fleet.phase,
                 fleet.window,
-                own(&format!("traffic/{}/arrivals", traffic.name)),
+                users(traffic, "arrivals"),
             )
             .dealt_by(streams.stream("trace/deal")),
-            lengths: own(&format!("traffic/{}/lengths", traffic.name)),
-            service: own(&format!("traffic/{}/service", traffic.name)),
+            lengths: users(traffic, "lengths"),
+            service: users(traffic, "service"),
         });
         let windows = match &config.scaling.rule {
             Rule::Windowed(rule) => Some(Windows::new(rule.clone())),

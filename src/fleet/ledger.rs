@@ -77,6 +77,8 @@ pub struct Ledger {
     pub missed_by_sampling: u64,
     /// Requests that waited for a replica that was not ready when they arrived.
     pub cold_requests: u64,
+    /// Prompt tokens of finished answers.
+    pub prompt_tokens: u64,
     /// Tokens of finished answers.
     pub output_tokens: u64,
     /// Starts begun, by rung of the ladder (warmest first, remote storage last).
@@ -132,6 +134,7 @@ impl Ledger {
             in_flight_end: 0,
             missed_by_sampling: 0,
             cold_requests: 0,
+            prompt_tokens: 0,
             output_tokens: 0,
             starts: vec![0; config.rungs.len() + 1],
             starts_by_placement: vec![0; config.placements.len()],

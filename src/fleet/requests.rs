@@ -520,13 +520,15 @@ impl<P: Probe> Fleet<P> {
     #[inline]
     fn finish(&mut self, request: u32, at: Time) {
         let record = &self.records[request as usize];
-        let (deployment, tokens) = (record.deployment, record.job.output_tokens);
+        let deployment = record.deployment;
+        let tokens = [record.job.prompt_tokens, record.job.output_tokens].map(u64::from);
         if !record.is_heard(record.first_token.unwrap_or(at)) {
             return self.end_unheard(request, at);
         }
         let ledger = &mut self.deployment(deployment).ledger;
         ledger.succeeded += 1;
-        ledger.output_tokens += u64::from(tokens);
+        ledger.prompt_tokens += tokens[0];
+        ledger.output_tokens += tokens[1];
         self.end(request, at, Outcome::Succeeded);
     }
 

@@ -3,20 +3,23 @@
 //! Accounts add up, histograms and all, so a fleet's percentiles are those of its requests and not a mean of percentiles.
 
 use super::Report;
-use crate::experiment::Did;
+use crate::experiment::{Did, Part};
 use crate::fleet::config::{DeploymentConfig, Warmth};
 use crate::fleet::{Activity, Ledger};
 use crate::stats::Histogram;
 
-/// The account of one deployment, or of all of a provider's, in one session.
+/// The account of one deployment, of a tier of the catalogue, or of all of a provider's, in one session.
 #[derive(Clone, Debug)]
 pub(super) struct Account {
     /// Index of the provider.
     pub(super) provider: usize,
     /// Index of the session.
     pub(super) session: usize,
-    /// Index of the deployment; `None` for all of the provider's.
-    pub(super) deployment: Option<usize>,
+    /// Whose.
+    pub(super) part: Part,
+    /// How many deployments, and how many of them are met cold by most of their requests.
+    pub(super) deployments: u32,
+    pub(super) mostly_cold: u32,
     /// Times to first token at the provider's door.
     pub(super) ttft: Histogram,
     /// The counts; rungs and placements stand below by name.
@@ -47,7 +50,9 @@ impl Account {
         Self {
             provider,
             session,
-            deployment: Some(deployment),
+            part: Part::Deployment(deployment as u32),
+            deployments: 1,
+            mostly_cold: u32::from(2 * did.ledger.cold_requests > did.ledger.arrived),
             ttft: did.ttft.clone(),
             ledger: did.ledger.clone(),
             starts,
@@ -59,7 +64,8 @@ impl Account {
 
     /// Adds another deployment's account of the same session.
     fn add(&mut self, other: &Self) {
-        self.deployment = None;
+        self.deployments += other.deployments;
+        self.mostly_cold += other.mostly_cold;
         self.ttft.merge(&other.ttft);
         add_ledger(&mut self.ledger, &other.ledger);
         for (sum, count) in self.starts.iter_mut().zip(other.starts) {
@@ -76,6 +82,11 @@ impl Account {
     /// A quantile of everybody's TTFT \[s\].
     pub(super) fn ttft_s(&self, p: f64) -> Option<f64> {
         self.ttft.quantile(p).map(crate::time::Duration::as_secs)
+    }
+
+    /// Standard deviation over mean of everybody's TTFT [%].
+    pub(super) fn cv_percent(&self) -> Option<f64> {
+        self.ttft.cv().map(|cv| 100.0 * cv)
     }
 
     /// Requests that waited for a replica that was not ready [%].
@@ -130,6 +141,7 @@ fn add_ledger(sum: &mut Ledger, other: &Ledger) {
         (&mut sum.in_flight_end, other.in_flight_end),
         (&mut sum.missed_by_sampling, other.missed_by_sampling),
         (&mut sum.cold_requests, other.cold_requests),
+        (&mut sum.prompt_tokens, other.prompt_tokens),
         (&mut sum.output_tokens, other.output_tokens),
         (&mut sum.cancelled_starts, other.cancelled_starts),
         (&mut sum.switches, other.switches),
@@ -176,17 +188,40 @@ pub(super) fn of_deployments(report: &Report<'_>) -> Vec<Account> {
 
 /// The accounts of providers with several deployments, one a session.
 pub(super) fn of_providers(accounts: &[Account]) -> Vec<Account> {
+    let mut sums = summed(accounts, |_| Some(Part::All));
+    sums.retain(|sum| sum.deployments > 1);
+    sums
+}
+
+/// The accounts of catalogues, one a tier and session, the most popular tier first.
+pub(super) fn of_tiers(report: &Report<'_>, accounts: &[Account]) -> Vec<Account> {
+    summed(accounts, |account| {
+        let Part::Deployment(deployment) = account.part else {
+            return None;
+        };
+        report
+            .plan
+            .tier(account.provider, deployment)
+            .map(Part::Tier)
+    })
+}
+
+/// Accounts added up by provider, session and the part that each belongs to, in the order of their first.
+fn summed(accounts: &[Account], part: impl Fn(&Account) -> Option<Part>) -> Vec<Account> {
     let mut sums: Vec<Account> = Vec::new();
     for account in accounts {
-        let place = (account.provider, account.session);
-        match sums
+        let Some(part) = part(account) else { continue };
+        let place = (account.provider, account.session, part);
+        let known = sums
             .iter_mut()
-            .find(|sum| (sum.provider, sum.session) == place)
-        {
+            .find(|sum| (sum.provider, sum.session, sum.part) == place);
+        match known {
             Some(sum) => sum.add(account),
-            None => sums.push(account.clone()),
+            None => sums.push(Account {
+                part,
+                ..account.clone()
+            }),
         }
     }
-    sums.retain(|sum| sum.deployment.is_none());
     sums
 }

@@ -9,6 +9,8 @@ use crate::catalog::Catalog;
 use crate::catalog::performance::Term;
 use crate::experiment::{Plan, Prediction};
 
+/// The kind whose entries are rules in words.
+const INVESTMENT: &str = "investment";
 /// Columns that a list of entries shows at most, beside the name.
 const SHOWN: usize = 8;
 /// The batch for which a decode step is explained: sequences, and the context of each \[tokens\].
@@ -45,6 +47,9 @@ pub fn kinds(catalog: &Catalog, width: usize, out: &mut dyn Write) -> io::Result
 
 /// The entries of a kind, with as many of their keys as fit.
 pub fn entries(catalog: &Catalog, kind: &str, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    if kind == INVESTMENT {
+        return investments(catalog, width, out);
+    }
     let ids = catalog.ids(kind);
     let rows: Vec<Vec<(String, String)>> = ids
         .iter()
@@ -87,7 +92,38 @@ pub fn entries(catalog: &Catalog, kind: &str, width: usize, out: &mut dyn Write)
         };
         columns.push(column.rank(rank));
     }
-    writeln!(out, "{}", fitted(columns.clone(), columns, width, 1))
+    writeln!(out, "{}", fitted(columns.clone(), columns, width, 1))?;
+    if kind == "policy" {
+        let heading = "Investment policies: who gets a catalogue's warm replicas";
+        writeln!(out, "\n{heading}\n")?;
+        investments(catalog, width, out)?;
+    }
+    Ok(())
+}
+
+/// The rules that spread warm replicas, in sentences: they do not fit columns.
+fn investments(catalog: &Catalog, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    for id in catalog.ids(INVESTMENT) {
+        let Some(entry) = catalog.investments.get(id) else {
+            continue;
+        };
+        let text = [
+            ("rule", &entry.rule),
+            ("rounding", &entry.rounding),
+            ("source", &entry.source),
+        ];
+        writeln!(out, "{id}")?;
+        for (key, text) in text {
+            for (index, line) in wrapped(text, width.saturating_sub(14).max(20))
+                .iter()
+                .enumerate()
+            {
+                let key = if index == 0 { key } else { "" };
+                writeln!(out, "  {key:10}  {line}")?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// One entry, whole.

@@ -10,13 +10,17 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::account::{self, Account};
+use super::allotment::Allotment;
+use super::costs::Costs;
 use super::figures::Line;
 use super::published::{self, Pair, deviation_percent};
 use super::{Report, VERSION};
+use crate::experiment::Part;
 use crate::experiment::repeat::{Reported, Row, Spread};
 use crate::measure::feasible::Assessment;
 use crate::measure::summary::{AwareQuantile, CONFIDENCE, Cold, Ttft};
 use crate::measure::verdict::{Classes, Verdict};
+use crate::workload::Tier;
 
 /// The number of this layout.
 pub(super) const SCHEMA: u32 = 1;
@@ -33,7 +37,13 @@ struct Results {
     scenario: Scenario,
     benchmarks: Vec<Benchmark>,
     fleet: Vec<Fleet>,
+    /// Of providers with a catalogue, by tier of popularity.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fleet_tiers: Vec<Fleet>,
     fleet_totals: Vec<Fleet>,
+    /// Who got what.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    catalogues: Vec<Allotment>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     published: Vec<PublishedRow>,
 }
@@ -131,8 +141,13 @@ struct SpreadRow {
 #[derive(Debug, Serialize)]
 struct Fleet {
     provider: String,
-    /// `null` for all of the provider's.
+    /// `null` for a tier and for all of the provider's.
     model: Option<String>,
+    /// Of the models of a catalogue, and of what is added up by it.
+    tier: Option<&'static str>,
+    models: u32,
+    /// Models that most of their requests met cold.
+    mostly_cold_models: u32,
     session: String,
     window_s: f64,
     requests: u64,
@@ -150,12 +165,14 @@ struct Fleet {
     missed_by_sampling: u64,
     cold_requests: u64,
     cold_requests_percent: Option<f64>,
+    prompt_tokens: u64,
     output_tokens: u64,
     ttft_p50_s: Option<f64>,
     ttft_p95_s: Option<f64>,
     ttft_p99_s: Option<f64>,
     ttft_max_s: Option<f64>,
     ttft_mean_s: Option<f64>,
+    ttft_cv_percent: Option<f64>,
     cold_starts: u64,
     starts_host_ram: u64,
     starts_local_disk: u64,
@@ -182,6 +199,17 @@ struct Fleet {
     cost_usd: f64,
     gpu_cost_usd: f64,
     warmth_cost_usd: f64,
+    cost_per_request_usd: Option<f64>,
+    cost_per_million_tokens_usd: Option<f64>,
+    /// Customers': `null` where the provider states no rule.
+    billed_gpu_hours: Option<f64>,
+    bill_usd: Option<f64>,
+    bill_per_request_usd: Option<f64>,
+    /// Of one replica, used or not.
+    dedicated_usd_per_hour: Option<f64>,
+    /// Requests per hour above which a dedicated replica is cheaper for the customer.
+    break_even_requests_per_hour: Option<f64>,
+    requests_per_hour: Option<f64>,
     utilisation_percent: Option<f64>,
     below_floor_s: f64,
     mean_in_system: Option<f64>,
@@ -263,7 +291,9 @@ impl Results {
                 .map(|row| Benchmark::of(report, row))
                 .collect(),
             fleet: fleet(&accounts),
+            fleet_tiers: fleet(&account::of_tiers(report, &accounts)),
             fleet_totals: fleet(&totals),
+            catalogues: Allotment::all(report),
             published: pairs
                 .iter()
                 .map(|pair| PublishedRow::of(report, pair))
@@ -412,15 +442,27 @@ impl Fleet {
     fn of(report: &Report<'_>, account: &Account) -> Self {
         let provider = &report.plan.providers[account.provider];
         let ledger = &account.ledger;
-        let model = |index: usize| provider.fleet.deployments[index].name.clone();
+        let plan = report.plan;
+        let (model, tier) = match account.part {
+            Part::Deployment(index) => (
+                Some(provider.fleet.deployments[index as usize].name.clone()),
+                plan.tier(account.provider, index),
+            ),
+            Part::Tier(tier) => (None, Some(tier)),
+            Part::All => (None, None),
+        };
         let [loading, busy, idle, draining] = account.replica_hours();
         let gpu = ledger.gpu_hours();
         let [host_ram, local_disk, remote] = account.starts;
         let [ram_cache, disk_cache] = ledger.cached_starts;
+        let costs = Costs::of(report, account);
         Self {
             provider: provider.name.clone(),
-            model: account.deployment.map(model),
-            session: report.plan.sessions[account.session].name.clone(),
+            model,
+            tier: tier.map(Tier::name),
+            models: account.deployments,
+            mostly_cold_models: account.mostly_cold,
+            session: plan.sessions[account.session].name.clone(),
             window_s: ledger.window.as_secs(),
             requests: ledger.arrived,
             succeeded: ledger.succeeded,
@@ -437,12 +479,14 @@ impl Fleet {
             missed_by_sampling: ledger.missed_by_sampling,
             cold_requests: ledger.cold_requests,
             cold_requests_percent: account.cold_percent(),
+            prompt_tokens: ledger.prompt_tokens,
             output_tokens: ledger.output_tokens,
             ttft_p50_s: account.ttft_s(0.50),
             ttft_p95_s: account.ttft_s(0.95),
             ttft_p99_s: account.ttft_s(0.99),
             ttft_max_s: account.ttft.max().map(crate::time::Duration::as_secs),
             ttft_mean_s: account.ttft.mean_secs(),
+            ttft_cv_percent: account.cv_percent(),
             cold_starts: account.cold_starts(),
             starts_host_ram: host_ram,
             starts_local_disk: local_disk,
@@ -469,6 +513,14 @@ impl Fleet {
             cost_usd: ledger.cost_usd(),
             gpu_cost_usd: ledger.gpu_usd,
             warmth_cost_usd: ledger.rungs_usd,
+            cost_per_request_usd: costs.per_request_usd,
+            cost_per_million_tokens_usd: costs.per_million_tokens_usd,
+            billed_gpu_hours: costs.billed_gpu_hours,
+            bill_usd: costs.bill_usd,
+            bill_per_request_usd: costs.bill_per_request_usd,
+            dedicated_usd_per_hour: costs.dedicated_usd_per_hour,
+            break_even_requests_per_hour: costs.break_even_requests_per_hour,
+            requests_per_hour: costs.requests_per_hour,
             utilisation_percent: ledger.utilisation().map(|share| 100.0 * share),
             below_floor_s: ledger.below_floor.as_secs(),
             mean_in_system: account.mean_over_window(ledger.request_time as f64 / 1e9),

@@ -3,10 +3,12 @@
 //! A figure that is undefined is `–` in text and `null` in JSON. The wire names stand in `json.rs` and are the same in CSV.
 
 mod account;
+mod allotment;
 pub mod analysis;
 pub mod calibrate;
 pub mod catalogue;
 pub mod compare;
+mod costs;
 mod csv;
 pub mod explain;
 mod figures;

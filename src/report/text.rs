@@ -9,7 +9,8 @@ use super::figures::{self, Line, has_failures};
 use super::grid::{self, Column};
 use super::number::{self, NONE};
 use super::{Report, sentence, strip, words};
-use crate::experiment::Plan;
+use super::{allotment, costs};
+use crate::experiment::{Part, Plan};
 
 pub(super) const BOLD: Style = Style::new().bold();
 pub(super) const DIM: Style = Style::new().dimmed();
@@ -36,6 +37,7 @@ pub(super) fn write(report: &Report<'_>, width: usize, out: &mut dyn Write) -> i
     super::text_spread::write(report, width, out)?;
     super::text_published::write(report, width, out)?;
     fleet(report, width, out)?;
+    allotment::write(report, width, out)?;
     warnings(report, width, out)
 }
 
@@ -222,10 +224,15 @@ fn strips(report: &Report<'_>, width: usize, out: &mut dyn Write) -> io::Result<
 /// What all users met and what it cost.
 fn fleet(report: &Report<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let mut accounts = account::of_deployments(report);
+    let tiers = account::of_tiers(report, &accounts);
     let sums = account::of_providers(&accounts);
     let all = accounts.len();
-    if all > ACCOUNTS {
-        let mut order: Vec<usize> = (0..all).collect();
+    if !tiers.is_empty() {
+        accounts.retain(|one| has_own_account(report, one));
+    }
+    let left = accounts.len();
+    if left > ACCOUNTS {
+        let mut order: Vec<usize> = (0..left).collect();
         order.sort_by_key(|&index| std::cmp::Reverse(accounts[index].ledger.arrived));
         order.truncate(ACCOUNTS);
         order.sort_unstable();
@@ -235,43 +242,74 @@ fn fleet(report: &Report<'_>, width: usize, out: &mut dyn Write) -> io::Result<(
             .collect();
     }
     writeln!(out, "\n{BOLD}What really happened{BOLD:#}")?;
-    let windows = accounts.iter().map(|one| one.ledger.window.as_secs());
-    let window = number::span(windows.fold(0.0, f64::max));
+    let windows = sums.iter().chain(&accounts);
+    let window = windows.map(|one| one.ledger.window.as_secs());
+    let window = number::span(window.fold(0.0, f64::max));
     let mut about = format!("all users, at the provider's door, in the {window} measured");
-    if all > ACCOUNTS {
-        about = format!(
-            "{about}; the {ACCOUNTS} of {all} deployments with most requests, and all together"
-        );
+    let shown = accounts.len();
+    if left > ACCOUNTS {
+        about = format!("{about}; the {shown} of {all} deployments with most requests");
     }
+    about += match (tiers.is_empty(), left > ACCOUNTS) {
+        (true, true) => ", and all together",
+        (true, false) => "",
+        (false, _) => "; catalogues by popularity, with how many models are in a tier",
+    };
     for line in wrapped(&about, width) {
         writeln!(out, "{DIM}{line}{DIM:#}")?;
     }
+    let has_tiers = !tiers.is_empty();
+    accounts.extend(tiers);
     accounts.extend(sums);
-    writeln!(out, "{}", account_table(report, &accounts, width))
+    if has_tiers {
+        // A provider's own rows, then its tiers, then its sum.
+        accounts.sort_by_key(|one| one.provider);
+    }
+    writeln!(out, "{}", account_table(report, &accounts, width))?;
+    costs::write(report, &accounts, width, out)
+}
+
+/// Models of a catalogue are in their tier's account, and have one of their own only where they are measured.
+fn has_own_account(report: &Report<'_>, account: &Account) -> bool {
+    let Part::Deployment(deployment) = account.part else {
+        return true;
+    };
+    let provider = &report.plan.providers[account.provider];
+    provider.benchmarked.contains(&deployment)
+        || report.plan.tier(account.provider, deployment).is_none()
+}
+
+/// Whose an account is, in words.
+pub(super) struct Named {
+    provider: String,
+    part: String,
+    session: String,
+}
+
+impl Named {
+    pub(super) fn names(&self) -> Names<'_> {
+        Names {
+            provider: &self.provider,
+            model: &self.part,
+            session: &self.session,
+        }
+    }
+}
+
+/// Whose each account is.
+pub(super) fn named(report: &Report<'_>, accounts: &[Account]) -> Vec<Named> {
+    let plan = report.plan;
+    let name = |one: &Account| Named {
+        provider: plan.providers[one.provider].name.clone(),
+        part: plan.part_name(one.provider, one.part),
+        session: plan.sessions[one.session].name.clone(),
+    };
+    accounts.iter().map(name).collect()
 }
 
 fn account_table(report: &Report<'_>, accounts: &[Account], width: usize) -> String {
-    let name = |one: &Account| {
-        let provider = &report.plan.providers[one.provider];
-        let deployments = &provider.fleet.deployments;
-        (
-            provider.name.clone(),
-            one.deployment.map_or_else(
-                || format!("all {}", deployments.len()),
-                |index| deployments[index].name.clone(),
-            ),
-            report.plan.sessions[one.session].name.clone(),
-        )
-    };
-    let owned: Vec<(String, String, String)> = accounts.iter().map(name).collect();
-    let names: Vec<Names<'_>> = owned
-        .iter()
-        .map(|(provider, model, session)| Names {
-            provider,
-            model,
-            session,
-        })
-        .collect();
+    let owned = named(report, accounts);
+    let names: Vec<Names<'_>> = owned.iter().map(Named::names).collect();
     let [wide, narrow] = [false, true].map(|narrow| {
         let mut columns = name_columns(&names, narrow);
         columns.extend(account_columns(accounts));
@@ -297,7 +335,8 @@ fn account_columns(accounts: &[Account]) -> Vec<Column> {
         }),
         numbers("p99\ns", |one| {
             text_or(one.ttft_s(0.99), number::bare_seconds)
-        }),
+        })
+        .rank(1),
         numbers("max\ns", |one| {
             text_or(one.ttft_s(1.0), number::bare_seconds)
         })
@@ -309,9 +348,17 @@ fn account_columns(accounts: &[Account]) -> Vec<Column> {
         }),
         numbers("idle\n%", |one| {
             text_or(one.idle_percent(), number::bare_percent)
-        }),
+        })
+        .rank(2),
         numbers("cost\nUSD", |one| number::quantity(one.ledger.cost_usd())),
     ];
+    if accounts.iter().any(|one| matches!(one.part, Part::Tier(_))) {
+        let cv = numbers("CV\n%", |one| {
+            text_or(one.cv_percent(), number::bare_percent)
+        });
+        let cold_models = numbers("cold\nmodels", |one| one.mostly_cold.to_string());
+        columns.splice(2..2, [cold_models.rank(3), cv]);
+    }
     if accounts.iter().any(|one| one.unanswered() > 0) {
         columns.insert(
             1,

@@ -97,6 +97,32 @@ impl Table {
         self.0.into_iter()
     }
 
+    /// This table with another laid over it: values of the other take the place of those here. The tables called `joined` are
+    /// laid over one another key by key; any other is replaced whole, as it may be a variant.
+    pub(super) fn laid_under(mut self, above: &Self, joined: &[&str]) -> Self {
+        for (key, node) in above.iter() {
+            let below = self.take(&key.name);
+            let node = match (below, &node.value) {
+                (
+                    Some((
+                        _,
+                        Node {
+                            value: Value::Table(below),
+                            ..
+                        },
+                    )),
+                    Value::Table(above),
+                ) if joined.contains(&key.name.as_str()) => Node {
+                    value: Value::Table(below.laid_under(above, &[])),
+                    span: node.span,
+                },
+                _ => node.clone(),
+            };
+            self.push(key.clone(), node);
+        }
+        self
+    }
+
     fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
         let entry = self.0.iter_mut().find(|(key, _)| key.name == name)?;
         Some(&mut entry.1)

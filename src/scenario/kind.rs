@@ -362,6 +362,23 @@ impl Kind<f64> {
         })
     }
 
+    /// A finite number, or a name that stands for one.
+    pub fn number_or(names: &'static [(&'static str, f64)]) -> Self {
+        let known: Vec<&str> = names.iter().map(|&(name, _)| name).collect();
+        let what = format!("a finite number or one of {}", known.join(", "));
+        let must = format!("must be {what}");
+        let read = move |value: &Value| match value {
+            Value::String(text) => {
+                let found = names.iter().find(|(name, _)| name == text);
+                Some(found.map(|&(_, number)| number).ok_or_else(|| {
+                    Complaint::new(&must, format!("is {}", quoted(text)), suggest(text, &known))
+                }))
+            }
+            value => finite(value).map(Ok),
+        };
+        Self::new(&what, "1.5", read, |value| units::print_number(*value))
+    }
+
     /// A share, as `"70%"` or as the number `0.7` \[1\].
     pub fn percent() -> Self {
         let read = |value: &Value| match value {

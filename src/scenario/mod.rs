@@ -20,7 +20,7 @@ pub use crate::foreign::did_you_mean;
 pub use document::{Document, Key, Node, Notation, Table, Value};
 pub use kind::Kind;
 pub use problem::{Complaint, Part, Problem, ScenarioError, SourceId, Sources, Span};
-pub use reader::{Reader, Reading, Variant};
+pub use reader::{Reader, Reading, Template, Variant};
 pub use schema::{Overrides, Schedule, load, load_with_free, optional_span};
 pub use understood::Understood;
 

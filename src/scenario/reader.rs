@@ -198,6 +198,44 @@ impl Reader<'_> {
         Some(self.inside(key, name.span, node, id))
     }
 
+    /// A table that is not read here but laid over others ([`laid`](Self::laid)); shown as given.
+    pub fn template(&mut self, key: &str) -> Option<Template> {
+        let (name, node) = self.take(key)?;
+        let header = name.span;
+        let mut understood = self.reading.understood.borrow_mut();
+        let id = understood.table(self.table, key);
+        if let Value::Table(table) = node.value {
+            note_given(&mut understood, id, &table);
+            return Some(Template { table, header });
+        }
+        drop(understood);
+        let _ = self.inside(key, header, node, id);
+        None
+    }
+
+    /// Reads templates laid over one another, the last one on top: its values take the place of those below, and the tables
+    /// called `joined` are laid over one another key by key. What was understood stands under `title` behind the scenario.
+    pub fn laid(&self, layers: &[&Template], joined: &[&str], title: String) -> Self {
+        let laid = layers.iter().fold(Table::default(), |below, template| {
+            below.laid_under(&template.table, joined)
+        });
+        let header = layers
+            .iter()
+            .find(|template| !template.table.is_empty())
+            .map_or(self.header, |template| template.header);
+        let id = self.reading.understood.borrow_mut().appended(title);
+        let mut reader = self
+            .reading
+            .reader(laid, self.path_of("deployment"), header, id);
+        reader.muted = self.muted;
+        reader
+    }
+
+    /// Writes lines behind the scenario as understood, each as a comment.
+    pub fn remark(&self, lines: Vec<String>) {
+        self.reading.understood.borrow_mut().remark(lines);
+    }
+
     /// A table of tables that the user names, in the order of the file; empty when missing.
     pub fn entries(&mut self, key: &str) -> Vec<(String, Self)> {
         let mut table = self.table(key);
@@ -341,6 +379,11 @@ impl Reader<'_> {
         self.push(message.into(), Some(span), label.into(), Some(help.into()));
     }
 
+    /// Reports a problem in a template.
+    pub fn problem_in(&self, at: Span, message: String, label: &str, help: &str) {
+        self.push(message, Some(at), label.to_owned(), Some(help.to_owned()));
+    }
+
     /// Whether a key has no problem so far, so that its value can be compared with others.
     pub fn is_sound(&self, key: &str) -> bool {
         !self.muted
@@ -481,13 +524,17 @@ impl Reader<'_> {
 
     fn push(&self, message: String, span: Option<Span>, label: String, help: Option<String>) {
         if !self.muted && span.is_none_or(|span| !self.reading.refused.contains(&span)) {
-            let span = span.filter(|&span| span != Span::FILE);
-            self.reading.problems.borrow_mut().push(Problem {
+            let problem = Problem {
                 message,
-                span,
+                span: span.filter(|&span| span != Span::FILE),
                 label,
                 help,
-            });
+            };
+            // A template is read once for each use of it.
+            let mut problems = self.reading.problems.borrow_mut();
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
         }
     }
 
@@ -560,6 +607,54 @@ impl Reader<'_> {
         reader.defaulted = defaulted;
         reader.shorthand = shorthand;
         (name, reader)
+    }
+}
+
+/// A part of a table that is read later, once for each use of it.
+#[derive(Clone, Debug)]
+pub struct Template {
+    table: Table,
+    header: Span,
+}
+
+impl Template {
+    /// A single number in a table, which the program itself states.
+    pub fn of(table: &str, key: &str, number: i64) -> Self {
+        let entry = |name: &str, value| {
+            let (name, span) = (name.to_owned(), Span::FILE);
+            let mut table = Table::default();
+            table.push(Key { name, span }, Node { value, span });
+            table
+        };
+        let inner = entry(key, Value::Integer(number));
+        Self {
+            table: entry(table, Value::Table(inner)),
+            header: Span::FILE,
+        }
+    }
+
+    /// Where the template gives a key of one of its tables.
+    pub fn given(&self, table: &str, key: &str) -> Option<Span> {
+        let found = |table: &Table, name: &str| {
+            let entry = table.iter().find(|(key, _)| key.name == name);
+            entry.map(|(key, node)| (key.span, node.value.clone()))
+        };
+        match found(&self.table, table)? {
+            (_, Value::Table(inner)) => found(&inner, key).map(|(span, _)| span),
+            _ => None,
+        }
+    }
+}
+
+/// Notes a table as it stands in the scenario.
+fn note_given(understood: &mut Understood, id: TableId, table: &Table) {
+    for (key, node) in table.iter() {
+        if let Value::Table(inner) = &node.value {
+            let id = understood.table(id, &key.name);
+            note_given(understood, id, inner);
+        } else {
+            understood.value(id, &key.name, to_toml(&node.value).to_string(), false);
+        }
     }
 }
 

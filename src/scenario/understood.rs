@@ -12,6 +12,15 @@ const LINE: usize = 100;
 pub struct Understood {
     /// The top level first; tables refer to others by index.
     tables: Vec<Vec<(String, Slot)>>,
+    /// What stands behind the scenario, as comments.
+    remarks: Vec<Remark>,
+}
+
+#[derive(Clone, Debug)]
+enum Remark {
+    /// A table that is not part of the scenario, under its title.
+    Table(String, TableId),
+    Lines(Vec<String>),
 }
 
 /// A table of [`Understood`].
@@ -37,6 +46,7 @@ impl Default for Understood {
     fn default() -> Self {
         Self {
             tables: vec![Vec::new()],
+            remarks: Vec::new(),
         }
     }
 }
@@ -92,6 +102,20 @@ impl Understood {
         self.tables.len() - 1
     }
 
+    /// A table that is not part of the scenario but is shown behind it.
+    pub(super) fn appended(&mut self, title: String) -> TableId {
+        let id = self.detached();
+        self.remarks.push(Remark::Table(title, id));
+        id
+    }
+
+    /// Lines behind the scenario, if there are any.
+    pub(super) fn remark(&mut self, lines: Vec<String>) {
+        if !lines.is_empty() {
+            self.remarks.push(Remark::Lines(lines));
+        }
+    }
+
     fn put(&mut self, table: TableId, key: &str, slot: Slot) {
         let entries = &mut self.tables[table];
         match entries.iter_mut().find(|(name, _)| name == key) {
@@ -113,7 +137,29 @@ impl Understood {
     fn print(&self, marks: bool) -> String {
         let mut out = String::new();
         self.write_table(&mut out, Self::ROOT, "", "", marks);
+        if marks {
+            self.write_remarks(&mut out);
+        }
         out
+    }
+
+    fn write_remarks(&self, out: &mut String) {
+        let is_table = |remark: &&Remark| matches!(remark, Remark::Table(..));
+        let (tables, lines): (Vec<_>, Vec<_>) = self.remarks.iter().partition(is_table);
+        for remark in lines.into_iter().chain(tables) {
+            let lines = match remark {
+                Remark::Lines(lines) => lines.clone(),
+                Remark::Table(title, id) => {
+                    let mut text = String::new();
+                    self.write_table(&mut text, *id, "", "", true);
+                    let lines = std::iter::once(title.as_str()).chain(text.lines());
+                    lines.map(str::to_owned).collect()
+                }
+            };
+            let lines = lines.iter().map(|line| format!("# {line}"));
+            let block: Vec<String> = lines.map(|line| line.trim_end().to_owned()).collect();
+            let _ = writeln!(out, "\n{}", block.join("\n"));
+        }
     }
 
     /// Writes a table under its header: first values, because after the next header they would belong there.

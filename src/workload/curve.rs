@@ -35,6 +35,17 @@ impl Curve {
         }
     }
 
+    /// The same curve, `hours` later.
+    #[must_use]
+    pub fn shifted(self, hours: i64) -> Self {
+        const WEEK: i64 = 168;
+        let Some(mut multipliers) = self.0 else {
+            return Self::FLAT;
+        };
+        multipliers.rotate_right(hours.rem_euclid(WEEK) as usize);
+        Self(Some(multipliers))
+    }
+
     /// The multiplier at `seconds` from Monday 00:00, and until when it holds \[s\].
     pub fn at(&self, seconds: f64) -> (f64, f64) {
         let Some(hours) = &self.0 else {
@@ -79,6 +90,17 @@ mod tests {
             curve.at((5.0 * 24.0 + 18.5) * 3600.0).0,
         );
         assert!((saturday / monday - 0.325).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_shifted_curve_is_the_same_one_later() {
+        let curve = Curve::new(&AZURE_2024_CODE, &weekend(0.5));
+        for (hours, hour) in [(3, 20.0), (-3, 14.0), (0, 17.0), (165, 14.0)] {
+            let shifted = curve.clone().shifted(hours);
+            let at = |curve: &Curve, hour: f64| curve.at(hour * 3600.0).0;
+            assert_eq!(at(&shifted, hour), at(&curve, 17.0), "by {hours} hours");
+        }
+        assert_eq!(Curve::FLAT.shifted(5), Curve::FLAT);
     }
 
     #[test]

@@ -22,6 +22,8 @@ mod oracle;
 mod peers;
 mod physics;
 mod plan;
+mod policy;
+mod popularity;
 mod properties;
 mod questions;
 mod readme;

@@ -1,18 +1,25 @@
 //! The `benchmark` table: what is sent, how it is spread, when, and to which models.
 
 use super::super::{Kind, Reader, Variant};
+use super::popularity::known_names;
 use super::values::{count, optional_span};
 use crate::experiment::{Provider, Session};
 use crate::measure::protocol::{GapPlan, Protocol};
-use crate::scenario::did_you_mean;
 use crate::time::Duration;
 
-/// The protocol, its sessions, and the models it is limited to (none: all).
+/// The models that are measured, if they are named.
+pub(super) struct Wanted {
+    names: Vec<String>,
+    /// Of catalogues, from 1.
+    ranks: Vec<u64>,
+}
+
+/// The protocol, its sessions, and the models it is limited to.
 pub(super) fn read(
     mut reader: Reader<'_>,
     start: Duration,
     warm_up: Duration,
-) -> (Protocol, Vec<Session>, Vec<String>) {
+) -> (Protocol, Vec<Session>, Wanted) {
     let schedule = Schedule::read(&mut reader);
     let tokens = Kind::whole().at_least("1").at_most("10000000");
     let protocol = Protocol {
@@ -25,10 +32,13 @@ pub(super) fn read(
         output_tokens: reader.or_default("output_tokens", &tokens, "64") as u32,
         timeout: optional_span(&mut reader, "timeout", "5m"),
     };
-    let models = reader.or_default("models", &Kind::text().list(), "[]");
+    let wanted = Wanted {
+        names: reader.or_default("models", &Kind::text().list(), "[]"),
+        ranks: reader.or_default("ranks", &Kind::whole().at_least("1").list(), "[]"),
+    };
     let sessions = sessions(reader.table("sessions"), start + warm_up, &protocol);
     reader.finish();
-    (protocol, sessions, models)
+    (protocol, sessions, wanted)
 }
 
 /// How many requests are sent, and when: the keys that a real benchmark shares with a simulated one.
@@ -160,27 +170,50 @@ fn sessions(mut reader: Reader<'_>, otherwise: Duration, protocol: &Protocol) ->
     sessions
 }
 
-/// Says which deployments of each provider the benchmark measures.
-pub(super) fn choose(root: &mut Reader<'_>, models: &[String], providers: &mut [Provider]) {
+/// Says which deployments of each provider the benchmark measures: those it names, else all but those of catalogues, of which it
+/// measures the models that the scenario `pinned` a name to; there must be one.
+pub(super) fn choose(
+    root: &mut Reader<'_>,
+    wanted: &Wanted,
+    pinned: Option<&[usize]>,
+    providers: &mut [Provider],
+) {
+    let Wanted { names, ranks } = wanted;
+    let is_open = names.is_empty() && ranks.is_empty();
     for provider in &mut *providers {
-        let deployments = provider.fleet.deployments.iter().enumerate();
-        let chosen = deployments.filter(|(_, one)| models.is_empty() || models.contains(&one.name));
-        provider.benchmarked = chosen.map(|(index, _)| index as u32).collect();
+        let is_wanted = |index: u32, name: &String| {
+            let catalogue = provider.catalogue.as_ref();
+            match catalogue.and_then(|catalogue| catalogue.rank(index)) {
+                _ if names.contains(name) => true,
+                None => is_open,
+                Some(rank) if is_open => pinned.is_some_and(|pinned| pinned.contains(&rank)),
+                Some(rank) => ranks.contains(&(rank as u64)),
+            }
+        };
+        let deployments = (0..).zip(&provider.fleet.deployments);
+        let chosen = deployments.filter(|(index, one)| is_wanted(*index, &one.name));
+        provider.benchmarked = chosen.map(|(index, _)| index).collect();
     }
-    let known: Vec<&str> = providers
-        .iter()
-        .flat_map(|one| &one.fleet.deployments)
-        .map(|one| one.name.as_str())
-        .collect();
-    for model in models
+    if is_open && pinned.is_some_and(<[usize]>::is_empty) {
+        let message = "the benchmark must say which models of the catalogues it measures";
+        let help = "for example benchmark.ranks = [1, 40, 300]";
+        root.problem_at("benchmark", message, "names none", help);
+    }
+    let most = providers.iter().filter_map(|one| one.catalogue.as_ref());
+    let most = most.map(|catalogue| catalogue.models).max().unwrap_or(0);
+    for rank in ranks.iter().filter(|&&rank| rank > u64::from(most)) {
+        let message = format!("`benchmark.ranks` has rank {rank}, which no catalogue has");
+        let help = format!("the longest catalogue has {most} models");
+        root.problem_at("benchmark", message, "the models are chosen here", help);
+    }
+    let known = providers.iter().flat_map(|one| &one.fleet.deployments);
+    let known: Vec<&str> = known.map(|one| one.name.as_str()).collect();
+    for model in names
         .iter()
         .filter(|model| !known.contains(&model.as_str()))
     {
-        let help = did_you_mean(model, known.iter().copied()).map_or_else(
-            || format!("known models: {}", known.join(", ")),
-            |near| format!("did you mean `{near}`?"),
-        );
         let message = format!("`benchmark.models` names `{model}`, which no provider has");
+        let help = known_names(model, known.iter().copied());
         root.problem_at("benchmark", message, "the models are chosen here", help);
     }
 }

@@ -7,7 +7,7 @@ use crate::catalog::performance::{self, DeploymentProblem, KvFormat, Performance
 use crate::catalog::start::{Origin, StartPlan as CatalogStart};
 use crate::catalog::{Catalog, ColdPhase};
 use crate::distribution::Distribution;
-use crate::experiment::Prediction;
+use crate::experiment::{Prediction, Software};
 use crate::fleet::config::{Share, Warmth};
 use crate::fleet::{PhasePlan, PhaseTime, StartPlan, Transfer};
 use std::sync::Arc;
@@ -33,6 +33,7 @@ pub(super) struct Modelled {
     pub(super) usd_per_gpu_hour: f64,
     /// What it holds of each GPU.
     pub(super) share: Share,
+    software: Software,
     hardware: Hardware,
 }
 
@@ -143,6 +144,11 @@ impl Engine {
             context_tokens: hardware.model.context_tokens.unwrap_or(DEFAULT_CONTEXT),
             usd_per_gpu_hour: hardware.gpu.usd_per_gpu_hour,
             share,
+            software: Software {
+                engine: self.name.clone(),
+                format: hardware.weights.id.clone(),
+                speculation: self.speculation.as_ref().map(|(name, _)| name.clone()),
+            },
             hardware: Hardware {
                 engine: self.name.clone(),
                 gpu: gpu.to_owned(),
@@ -319,6 +325,7 @@ impl Modelled {
     ) -> Prediction {
         Prediction {
             placement: placement.to_owned(),
+            software: self.software.clone(),
             performance: self.performance.clone(),
             starts,
         }

@@ -3,12 +3,16 @@
 //! Each function reads one table and returns the finished configuration; ranges are checked as values are read, combinations
 //! right after. So this folder is also the reference of keys and defaults, and `check` prints both.
 
+mod allotment;
 mod benchmark;
 mod calibrate;
 mod catalogue;
 mod cold_start;
 mod deployment;
+mod expansion;
 mod hardware;
+mod investment;
+mod popularity;
 mod provider;
 mod replay;
 mod scaling;
@@ -70,8 +74,10 @@ fn plan(mut root: Reader<'_>, percentile: PercentileMethod) -> (Plan, Vec<Free>)
     let title = root.or_default("title", &Kind::text(), "untitled");
     let seed = root.or_default("seed", &Kind::whole(), "1");
     let (start, warm_up, horizon) = time(root.table("time"));
-    let (benchmark, sessions, models) = benchmark::read(root.table("benchmark"), start, warm_up);
+    let (benchmark, sessions, wanted) = benchmark::read(root.table("benchmark"), start, warm_up);
     let catalog = catalogue::read(root.table("catalog"));
+    let users = root.optional_table("popularity");
+    let users = users.map(|inner| popularity::read(inner, seed));
     let mut providers: Vec<Provider> = Vec::new();
     let entries = root.entries("providers");
     if entries.is_empty() && root.is_sound("providers") {
@@ -81,10 +87,30 @@ fn plan(mut root: Reader<'_>, percentile: PercentileMethod) -> (Plan, Vec<Free>)
         );
     }
     for (name, entry) in entries {
-        providers.push(provider::read(name, entry, &catalog));
+        providers.push(provider::read(name, entry, &catalog, users.as_ref()));
     }
-    benchmark::choose(&mut root, &models, &mut providers);
+    if users.is_some() && providers.iter().all(|one| one.catalogue.is_none()) {
+        let help = "give one a catalogue, for example catalogue.deployment.gpu = \"h100-sxm\"";
+        root.problem_at(
+            "popularity",
+            "no provider has its models",
+            "for nobody",
+            help,
+        );
+    }
+    let requests = sessions.iter().any(|session| session.requests > 0);
+    let pinned = users.as_ref().map(|users| users.pinned.as_slice());
+    benchmark::choose(
+        &mut root,
+        &wanted,
+        pinned.filter(|_| requests),
+        &mut providers,
+    );
     let published = published(&mut root, &providers);
+    for provider in &providers {
+        let popularity = users.as_ref().map(|users| &users.popularity);
+        root.remark(popularity.map_or_else(Vec::new, |one| allotment::lines(provider, one)));
+    }
     let free = calibrate::read(root.entries("calibrate"));
     calibrate::refuse_repeats(&mut root, &free);
     root.finish();
@@ -97,6 +123,7 @@ fn plan(mut root: Reader<'_>, percentile: PercentileMethod) -> (Plan, Vec<Free>)
         sessions,
         benchmark,
         providers,
+        popularity: users.map(|users| users.popularity),
         published,
         catalog,
     };

@@ -1,11 +1,13 @@
 //! A provider: its network, its stocks of GPUs, its links and its deployments.
 
 use super::super::{Kind, Reader};
-use super::deployment;
 use super::hardware::unknown;
+use super::popularity::Users;
 use super::values::{count_or_unlimited, distribution, seconds};
+use super::{deployment, expansion};
+use crate::billing::{Billing, TimeRule, TokenRule};
 use crate::catalog::Catalog;
-use crate::experiment::Provider;
+use crate::experiment::{Catalogue, Provider};
 use crate::fleet::FleetConfig;
 use crate::fleet::config::{LinkConfig, Network, NodeConfig, PoolConfig, Spot};
 use crate::time::{Duration, Time};
@@ -18,7 +20,12 @@ pub(super) struct Context<'a> {
 }
 
 /// One provider. `phase` and `window` are set by each run.
-pub(super) fn read(name: String, mut reader: Reader<'_>, catalog: &Catalog) -> Provider {
+pub(super) fn read(
+    name: String,
+    mut reader: Reader<'_>,
+    catalog: &Catalog,
+    users: Option<&Users>,
+) -> Provider {
     let network = network(reader.table("network"), catalog);
     let evict_idle = reader.or_default("evict_idle", &Kind::boolean(), "false");
     let pools = pools(&mut reader, catalog, evict_idle);
@@ -28,14 +35,22 @@ pub(super) fn read(name: String, mut reader: Reader<'_>, catalog: &Catalog) -> P
         pools: &pools,
         links: &links,
     };
+    let billing = reader.optional_table("billing");
+    let billing = billing.map(billing_rules).unwrap_or_default();
     let entries = reader.entries("deployments");
-    if entries.is_empty() && reader.is_sound("deployments") {
-        reader.missing("deployments", "{ my-model = {} }");
-    }
+    let names: Vec<String> = entries.iter().map(|(model, _)| model.clone()).collect();
     let read = entries
         .into_iter()
         .map(|(model, entry)| deployment::read(model, entry, &context));
-    let (deployments, predictions) = read.unzip();
+    let mut deployed: Vec<_> = read.collect();
+    let catalogue = catalogue(&mut reader, users, &context, &names).map(|(catalogue, models)| {
+        deployed.extend(models);
+        catalogue
+    });
+    if deployed.is_empty() && reader.is_sound("deployments") && reader.is_sound("catalogue") {
+        reader.missing("deployments", "{ my-model = {} }");
+    }
+    let (deployments, predictions) = deployed.into_iter().unzip();
     reader.finish();
     let fleet = FleetConfig {
         phase: Duration::ZERO,
@@ -51,7 +66,62 @@ pub(super) fn read(name: String, mut reader: Reader<'_>, catalog: &Catalog) -> P
         fleet,
         benchmarked: Vec::new(),
         predictions,
+        catalogue,
+        billing,
     }
+}
+
+/// What customers pay: by GPU time, by token, and for a dedicated endpoint.
+fn billing_rules(mut reader: Reader<'_>) -> Billing {
+    let price = || Kind::price().non_negative().at_most("1000000usd/h");
+    let time = reader.optional_table("time").map(|mut inner| {
+        let rule = TimeRule {
+            boot: inner.or_default("boot", &Kind::boolean(), "true"),
+            run: inner.or_default("run", &Kind::boolean(), "true"),
+            idle: inner.or_default("idle", &Kind::boolean(), "true"),
+            usd_per_gpu_hour: inner.required("price", &price()),
+        };
+        inner.finish();
+        rule
+    });
+    let tokens = reader.optional_table("tokens").map(|mut inner| {
+        let usd = || Kind::number().non_negative().at_most("1000000");
+        let rule = TokenRule {
+            input_usd_per_million: inner.required("input_usd_per_million", &usd()),
+            output_usd_per_million: inner.required("output_usd_per_million", &usd()),
+        };
+        inner.finish();
+        rule
+    });
+    let billing = Billing {
+        time,
+        tokens,
+        dedicated_usd_per_gpu_hour: reader.optional("dedicated", &price()),
+    };
+    reader.finish();
+    billing
+}
+
+/// The provider's part of the popularity's models, where it has a `catalogue`.
+fn catalogue(
+    reader: &mut Reader<'_>,
+    users: Option<&Users>,
+    context: &Context<'_>,
+    before: &[String],
+) -> Option<(Catalogue, Vec<expansion::Deployed>)> {
+    let mut inner = reader.optional_table("catalogue")?;
+    let Some(users) = users else {
+        inner.take_toml();
+        inner.finish();
+        reader.problem_at(
+            "catalogue",
+            "a catalogue needs to know what users ask for",
+            "there is no `popularity` table",
+            "add one, for example popularity = { models = 400, rate = \"50/s\" }",
+        );
+        return None;
+    };
+    Some(expansion::read(inner, users, context, before))
 }
 
 /// The way to the fleet: stated, or chosen from the catalogue with `path` (round trip) and `via` (gateway).

@@ -49,6 +49,7 @@ pub(super) fn read(
         priority: reader.or_default("priority", &Kind::whole().at_most("255"), "0") as u8,
         wakes: reader.or_default("wakes", &Kind::boolean(), "true"),
         timeout: optional_span(&mut reader, "timeout", "none"),
+        is_shared: false,
     };
     reader.finish();
     traffic
@@ -191,7 +192,7 @@ fn mmpp(inner: &mut Reader<'_>) -> Pattern {
 }
 
 /// Variation over the day and the week.
-fn curve(reader: &mut Reader<'_>) -> Curve {
+pub(super) fn curve(reader: &mut Reader<'_>) -> Curve {
     let forms = [
         Variant::unit("flat"),
         Variant::unit("azure-2024-code"),

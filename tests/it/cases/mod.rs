@@ -4,8 +4,10 @@
 //! exactly. `S` is the time for which a request holds its slot.
 
 mod calibrate;
+mod catalogue;
 mod cold;
 mod figures;
+mod money;
 mod places;
 mod planning;
 mod queues;
