@@ -98,6 +98,7 @@ pub mod policy;
 pub mod http;
 
 // Measurement.
+pub mod calibrate;
 pub mod experiment;
 pub mod measure;
 

@@ -147,6 +147,13 @@ entry! {
     }
 }
 
+impl Gpu {
+    /// Memory \[bytes\].
+    pub fn mem_bytes(&self) -> u64 {
+        (self.mem_gb * 1e9) as u64
+    }
+}
+
 /// The dense rate that a format's matrix products run at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

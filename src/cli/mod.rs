@@ -2,11 +2,14 @@
 
 mod analyze;
 mod builtin;
+mod calibrate;
 mod catalog;
 mod check;
 mod compare;
 mod explain;
 mod failure;
+mod figures;
+mod files;
 mod measure;
 mod options;
 mod plan;
@@ -56,6 +59,7 @@ enum Command {
     Measure(Box<measure::Measure>),
     Serve(serve::Serve),
     Analyze(analyze::Analyze),
+    Calibrate(Box<calibrate::Calibrate>),
     Trace(trace::TraceCommand),
     Check(check::Check),
     Catalog(catalog::CatalogCommand),
@@ -82,6 +86,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Measure(measure) => measure.run(&terminal),
         Command::Serve(serve) => serve.run(&terminal),
         Command::Analyze(analyze) => analyze.run(&terminal),
+        Command::Calibrate(calibrate) => calibrate.run(&command(&arguments), &terminal),
         Command::Trace(trace) => trace.run(&terminal),
         Command::Check(check) => check.run(&terminal),
         Command::Catalog(catalog) => catalog.run(&terminal),

@@ -75,7 +75,7 @@ pub struct Best {
     /// Index of the side.
     pub side: usize,
     /// At least so probably it is best: one less the probabilities that each other side is better (Bonferroni); `None` from a
-    /// single replication.
+    /// single replication, and where no other side has the subject.
     pub probability: Option<f64>,
 }
 
@@ -308,7 +308,7 @@ fn best(sides: &[Option<Users>], metric: Figure) -> Option<Best> {
     let (side, _) = points.min_by(|a, b| a.1.total_cmp(&b.1))?;
     let own = sides[side].as_ref()?;
     let mut others = 0.0;
-    let mut has_pairs = true;
+    let mut has_pairs = sides.iter().flatten().count() > 1;
     for (_, other) in sides.iter().enumerate().filter(|(index, _)| *index != side) {
         let above = other.as_ref().and_then(|other| other.above(own, metric));
         match above.map(|one| one.positive) {

@@ -69,6 +69,11 @@ impl HoldQueue {
         self.waiting.front().map(|waiting| waiting.key)
     }
 
+    /// The requests, in the order in which they will be served.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
+        self.waiting.iter().map(|waiting| waiting.key)
+    }
+
     /// Takes the next request.
     pub(super) fn pop(&mut self) -> Option<u32> {
         self.waiting.pop_front().map(|waiting| waiting.key)

@@ -35,14 +35,51 @@ pub struct Network {
 }
 
 /// A stock of GPUs of one tier.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PoolConfig {
     /// The tier.
     pub name: String,
     /// How many there are.
     pub gpus: u32,
+    /// Memory of each \[bytes\]; 1 where nobody asks for less than all of it.
+    pub gpu_bytes: u64,
+    /// The nodes that they are in.
+    pub node: NodeConfig,
     /// Whether a start that finds none free stops the least recently used idle replica above its floor.
     pub evict_idle: bool,
+    /// How they vanish, if they do.
+    pub spot: Option<Spot>,
+}
+
+/// What a node of a tier is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeConfig {
+    /// GPUs in each; the last node has what is left. `u32::MAX` puts all into one.
+    pub gpus: u32,
+    /// Weights that it keeps in host RAM, and on its local disk \[bytes\].
+    pub ram_cache: u64,
+    /// See `ram_cache`.
+    pub disk_cache: u64,
+}
+
+impl NodeConfig {
+    /// Whether weights stay on a node when their replica has gone.
+    pub fn keeps_weights(&self) -> bool {
+        self.ram_cache > 0 || self.disk_cache > 0
+    }
+}
+
+/// Capacity that its owner may take back, node by node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spot {
+    /// Hazard of each node [1/s].
+    pub hazard: f64,
+    /// Offsets from the window's start at which the first node that is there is taken.
+    pub reclaims_at: Vec<Duration>,
+    /// From the announcement until the node is gone.
+    pub notice: Duration,
+    /// For how long it is gone \[s\].
+    pub away: Distribution,
 }
 
 /// A link that loads share fairly.
@@ -74,6 +111,8 @@ pub struct DeploymentConfig {
     pub cached_share: f64,
     /// Where replicas may run, in order of preference; at least one.
     pub placements: Vec<Placement>,
+    /// Whose starts get GPUs first, and whose idle replicas keep theirs longest: the higher.
+    pub gpu_priority: u8,
     /// The ladder of warmth between the GPU and remote storage, warmest first.
     pub rungs: Vec<Rung>,
     /// How many replicas, when.
@@ -86,6 +125,8 @@ pub struct DeploymentConfig {
     pub idle_order: IdleOrder,
     /// How replicas are lost.
     pub losses: Losses,
+    /// Whether several models share its replicas.
+    pub sharing: Option<Sharing>,
 }
 
 impl DeploymentConfig {
@@ -96,6 +137,19 @@ impl DeploymentConfig {
             .filter_map(batching::Config::max_context_tokens)
             .max()
     }
+}
+
+/// Models that share a deployment's replicas.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sharing {
+    /// Most models in a replica at once.
+    pub at_once: u32,
+    /// Whether the deployment's own model is always there, beside them.
+    pub keeps_own: bool,
+    /// How long it takes to bring one in \[s\].
+    pub switch: Distribution,
+    /// Whether a waiting request may overtake one whose model finds no place.
+    pub first_fit: bool,
 }
 
 /// Stated times of a request.
@@ -124,6 +178,8 @@ pub struct TrafficConfig {
     pub decode: Distribution,
     /// Share of each prompt found in the prefix cache, 0 to 1.
     pub cached_share: f64,
+    /// Which of the models that share the replicas it asks for; 0 is the deployment's own, which the benchmark asks for.
+    pub model: u32,
     /// Higher is served first.
     pub priority: u8,
     /// Whether it may start replicas; probes and health checks may not.
@@ -141,14 +197,45 @@ pub struct Placement {
     pub name: String,
     /// The pool it takes GPUs from; `None` never runs out.
     pub pool: Option<usize>,
-    /// GPUs a replica holds.
+    /// GPUs a replica holds, all in one node.
     pub gpus: u32,
+    /// How much of each it holds.
+    pub share: Share,
     /// Price [USD per GPU-hour].
     pub usd_per_gpu_hour: f64,
     /// How a replica runs requests here.
     pub batching: batching::Config,
     /// How a replica starts, from each rung (warmest first) and last from remote storage.
     pub starts: Vec<StartPlan>,
+    /// Its weights, where a node may keep them \[bytes\].
+    pub weight_bytes: u64,
+    /// How it starts instead of from remote storage where the node has the weights: in host RAM, on its local disk. Empty where
+    /// nodes keep none.
+    pub cached: Vec<StartPlan>,
+}
+
+/// How much of a GPU's memory a replica holds; it pays for that part of the GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Memory held \[bytes\].
+    pub bytes: u64,
+    /// Memory of the GPU \[bytes\].
+    pub of: u64,
+}
+
+impl Share {
+    /// All of a GPU whose memory is not stated.
+    pub const WHOLE: Self = Self { bytes: 1, of: 1 };
+
+    /// The part, 0 to 1.
+    pub fn part(self) -> f64 {
+        self.bytes as f64 / self.of as f64
+    }
+
+    /// This part of so much GPU time [GPU x ns].
+    pub fn of_time(self, gpu_time: u128) -> u128 {
+        gpu_time * u128::from(self.bytes) / u128::from(self.of)
+    }
 }
 
 /// A level of warmth below "on the GPU".
@@ -177,15 +264,26 @@ pub enum Warmth {
     LocalDisk,
     /// Weights in remote storage.
     Remote,
+    /// Weights in host RAM of the very node, as long as no others push them out; nothing is alive.
+    RamCache,
+    /// The same on its local disk.
+    DiskCache,
 }
 
 impl Warmth {
+    /// Whether it is a store of a node, in which weights come and go by their use.
+    pub fn is_cache(self) -> bool {
+        matches!(self, Self::RamCache | Self::DiskCache)
+    }
+
     /// Its name in scenarios and results.
     pub fn name(self) -> &'static str {
         match self {
             Self::HostRam => "host_ram",
             Self::LocalDisk => "local_disk",
             Self::Remote => "remote",
+            Self::RamCache => "ram_cache",
+            Self::DiskCache => "disk_cache",
         }
     }
 }

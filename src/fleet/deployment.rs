@@ -55,6 +55,7 @@ pub(super) struct TrafficStream {
 pub(super) struct Draws {
     pub(super) starts: Stream,
     pub(super) cold_service: Stream,
+    pub(super) switches: Stream,
     pub(super) losses: Stream,
     pub(super) keep_alive: Stream,
     pub(super) router: Stream,
@@ -160,6 +161,7 @@ impl Deployment {
             draws: Draws {
                 starts: own("starts"),
                 cold_service: own("cold_service"),
+                switches: own("switches"),
                 losses: own("losses"),
                 keep_alive: own("keep_alive"),
                 router: own("router"),

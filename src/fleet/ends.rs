@@ -101,10 +101,11 @@ impl<P: Probe> Fleet<P> {
             self.replica(replica).placement,
         );
         let had_gpus = self.replica(replica).holds_gpus;
+        let place = std::mem::take(&mut self.replica(replica).place);
         self.forget(replica);
-        let place = &self.deployments[deployment as usize].config.placements[placement as usize];
-        if let (true, Some(pool)) = (had_gpus, place.pool) {
-            self.pools[pool].give(place.gpus);
+        let own = &self.deployments[deployment as usize].config.placements[placement as usize];
+        if let (true, Some(pool)) = (had_gpus, own.pool) {
+            self.pools[pool].room.give(&place);
             self.serve_waiting_starts();
         }
     }
@@ -156,9 +157,10 @@ impl<P: Probe> Fleet<P> {
         let server = &mut self.replicas[replica as usize];
         server.account(now);
         let ledger = &mut self.deployments[server.deployment as usize].ledger;
+        let gpus = (server.gpus, server.share);
         for activity in Activity::ALL {
             let span = std::mem::take(&mut server.times[activity as usize]);
-            ledger.book(activity, span, server.gpus, server.usd_per_gpu_hour);
+            ledger.book(activity, span, gpus, server.usd_per_gpu_hour);
         }
     }
 

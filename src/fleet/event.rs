@@ -27,6 +27,16 @@ pub(super) enum Event {
     Failure { replica: u32, generation: u32 },
     /// The oldest ready replica of a deployment dies on schedule.
     FailureAt { deployment: u32 },
+    /// A model that shares a replica is in it.
+    Switched { replica: u32, generation: u32 },
+    /// The owner of spot capacity takes a node back by hazard.
+    Reclaim { pool: u32, node: u32 },
+    /// The same on schedule: the first node that is there.
+    ReclaimAt { pool: u32 },
+    /// The notice of a node that was taken back is over.
+    NodeGone { pool: u32, node: u32 },
+    /// A node that was taken back is there again.
+    NodeBack { pool: u32, node: u32 },
     /// Weights sink from a rung of the ladder.
     Sink {
         deployment: u32,
@@ -50,13 +60,20 @@ impl Event {
     pub(super) fn class(self) -> u8 {
         match self {
             Self::Work { .. } | Self::Observed { .. } => 0,
-            Self::PhaseOver { .. } | Self::LoadOver { .. } | Self::Refill { .. } => 1,
+            Self::PhaseOver { .. }
+            | Self::LoadOver { .. }
+            | Self::Refill { .. }
+            | Self::Switched { .. }
+            | Self::NodeBack { .. } => 1,
             Self::Arrival { .. } | Self::Probe { .. } => 2,
             Self::ClientTimeout { .. } | Self::QueueTimeout { .. } => 3,
             Self::Begin { .. } => 4,
             Self::Idle { .. }
             | Self::Failure { .. }
             | Self::FailureAt { .. }
+            | Self::Reclaim { .. }
+            | Self::ReclaimAt { .. }
+            | Self::NodeGone { .. }
             | Self::Sink { .. } => 5,
             Self::WarmHours { .. } | Self::Tick { .. } => 6,
         }

@@ -1,6 +1,6 @@
 //! Idle replicas: keep-alive, eviction by other tenants, and what the warm pool keeps.
 
-use super::config::{IdleOrder, KeepAlive};
+use super::config::KeepAlive;
 use super::event::Event;
 use super::probe::Probe;
 use super::{Fleet, Stage};
@@ -56,7 +56,7 @@ impl<P: Probe> Fleet<P> {
             && server.is_evictable != (is_ready && outstanding == 0)
         {
             server.is_evictable = !server.is_evictable;
-            let rank = server.idle_rank(IdleOrder::LeastRecentlyIdle);
+            let rank = server.eviction_rank(own.config.gpu_priority);
             if server.is_evictable {
                 self.pools[pool].idle.insert(rank, replica);
             } else {
@@ -75,7 +75,7 @@ impl<P: Probe> Fleet<P> {
         if std::mem::take(&mut server.is_evictable)
             && let Some(pool) = server.evicting_pool
         {
-            let rank = server.idle_rank(IdleOrder::LeastRecentlyIdle);
+            let rank = server.eviction_rank(own.config.gpu_priority);
             self.pools[pool].idle.remove(rank);
         }
     }

@@ -3,7 +3,7 @@
 //! Counters obey conservation exactly: `in_flight_start + arrived = succeeded + rejected + timed_out + failed + in_flight_end`.
 //! Replica time is integrated in whole nanoseconds, so the states of all replicas add up to their lives.
 
-use super::config::DeploymentConfig;
+use super::config::{DeploymentConfig, Share};
 use super::replica::Stage;
 use crate::time::Duration;
 
@@ -85,14 +85,20 @@ pub struct Ledger {
     pub starts: Vec<u64>,
     /// Starts that got their GPUs, by placement.
     pub starts_by_placement: Vec<u64>,
+    /// Starts from remote storage that found the weights on their node: in host RAM, on its local disk.
+    pub cached_starts: [u64; 2],
     /// Starts given up before they were ready.
     pub cancelled_starts: u64,
+    /// Times that a model that shares replicas was brought into one.
+    pub switches: u64,
     /// Idle replicas lost to other tenants or other models.
     pub evictions: u64,
     /// Replicas stopped by keep-alive or the autoscaler; evicted ones are not among them.
     pub stops: u64,
     /// Replicas that died.
     pub failures: u64,
+    /// Replicas and starts whose node was taken back.
+    pub reclaimed: u64,
     /// Replica time by activity, all placements.
     pub replica_time: [Duration; 4],
     /// GPU time by activity [GPU x ns].
@@ -132,10 +138,13 @@ impl Ledger {
             output_tokens: 0,
             starts: vec![0; config.rungs.len() + 1],
             starts_by_placement: vec![0; config.placements.len()],
+            cached_starts: [0; 2],
             cancelled_starts: 0,
+            switches: 0,
             evictions: 0,
             stops: 0,
             failures: 0,
+            reclaimed: 0,
             replica_time: [Duration::ZERO; 4],
             gpu_time: [0; 4],
             cancelled_gpu_time: 0,
@@ -152,13 +161,14 @@ impl Ledger {
         &mut self,
         activity: Activity,
         span: Duration,
-        gpus: u32,
+        (gpus, share): (u32, Share),
         usd_per_gpu_hour: f64,
     ) {
         let index = activity as usize;
         self.replica_time[index] += span;
-        self.gpu_time[index] += u128::from(span.as_nanos()) * u128::from(gpus);
-        self.gpu_usd += span.as_secs() / 3600.0 * f64::from(gpus) * usd_per_gpu_hour;
+        self.gpu_time[index] += share.of_time(u128::from(span.as_nanos()) * u128::from(gpus));
+        let gpu_hours = span.as_secs() / 3600.0 * f64::from(gpus) * share.part();
+        self.gpu_usd += gpu_hours * usd_per_gpu_hour;
     }
 
     /// Requests refused, for whatever reason.

@@ -29,6 +29,7 @@ mod gpus;
 mod idle;
 mod ladder;
 pub mod ledger;
+mod node_cache;
 pub mod probe;
 mod ranking;
 mod record;
@@ -36,6 +37,8 @@ mod replica;
 mod requests;
 mod router;
 mod scaling;
+mod sharing;
+mod spot;
 mod starts;
 mod storage;
 
@@ -104,7 +107,11 @@ impl<P: Probe> Fleet<P> {
             network: config.network,
             calendar: Calendar::new(),
             deployments,
-            pools: config.pools.iter().map(Pool::new).collect(),
+            pools: config
+                .pools
+                .iter()
+                .map(|pool| Pool::new(pool, provider, streams))
+                .collect(),
             links: config
                 .links
                 .iter()
@@ -124,6 +131,7 @@ impl<P: Probe> Fleet<P> {
         for deployment in 0..fleet.deployments.len() as u32 {
             fleet.begin(deployment, config.window);
         }
+        fleet.schedule_reclaims(config.window);
         fleet.evict_for_waiting();
         fleet
     }
@@ -284,6 +292,18 @@ impl<P: Probe> Fleet<P> {
                 }
             }
             Event::FailureAt { deployment } => self.fail_oldest(deployment),
+            Event::Switched {
+                replica,
+                generation,
+            } => {
+                if self.replica(replica).generation == generation {
+                    self.switched(replica);
+                }
+            }
+            Event::Reclaim { pool, node } => self.reclaim(pool, node),
+            Event::ReclaimAt { pool } => self.reclaim_first(pool),
+            Event::NodeGone { pool, node } => self.node_gone(pool, node),
+            Event::NodeBack { pool, node } => self.node_back(pool, node),
             Event::Sink {
                 deployment,
                 rung,

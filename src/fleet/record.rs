@@ -23,6 +23,8 @@ pub(super) struct Record {
     /// When the client gives up, without a first token.
     pub(super) deadline: Time,
     pub(super) job: Job,
+    /// Which of the models that share the replicas.
+    pub(super) model: u32,
     pub(super) place: Place,
     /// Serial number of the next replica to be born when it arrived.
     pub(super) unborn: u32,
@@ -72,6 +74,7 @@ impl Record {
             downlink: Duration::ZERO,
             deadline: Time::MAX,
             job,
+            model: 0,
             place: Place::Underway,
             unborn: u32::MAX,
             starts_before: 0,

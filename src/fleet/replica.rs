@@ -1,7 +1,10 @@
 //! A replica's life: provisioning, loading, warming, ready, draining, stopped.
 
-use super::config::IdleOrder;
+use super::config::{IdleOrder, Share};
+use super::gpu_pool::Place;
 use super::ledger::Activity;
+use super::node_cache::Level;
+use super::sharing::Residents;
 use crate::batching::Executor;
 use crate::start_phase::StartPhase;
 use crate::time::{Duration, Time};
@@ -84,9 +87,14 @@ pub(super) struct Replica {
     pub(super) placement: u8,
     /// Which start plan it runs: a rung, or past them remote storage.
     pub(super) rung: usize,
+    /// Where its node has the weights, if it starts from remote storage.
+    pub(super) level: Level,
     pub(super) holds_gpus: bool,
-    /// GPUs it holds, and their price [USD per GPU-hour].
+    /// Where its GPUs are.
+    pub(super) place: Place,
+    /// GPUs it holds, how much of each, and their price [USD per GPU-hour].
     pub(super) gpus: u32,
+    pub(super) share: Share,
     pub(super) usd_per_gpu_hour: f64,
     /// The pool they come from, if that takes them back from idle replicas.
     pub(super) evicting_pool: Option<usize>,
@@ -97,6 +105,8 @@ pub(super) struct Replica {
     pub(super) phases: Vec<(StartPhase, Time)>,
     pub(super) ready_at: Time,
     pub(super) executor: Executor,
+    /// The models in it, where several share it.
+    pub(super) residents: Option<Residents>,
     /// Its own queue, where the router fills one.
     pub(super) queue: VecDeque<u32>,
     /// The executor's pending event.
@@ -151,6 +161,11 @@ impl Replica {
             IdleOrder::Newest => (0, !serial),
         };
         u128::from(idle) << 32 | u128::from(serial)
+    }
+
+    /// Its place among the idle replicas of all models that may have to go; lower goes first.
+    pub(super) fn eviction_rank(&self, priority: u8) -> u128 {
+        u128::from(priority) << 96 | self.idle_rank(IdleOrder::LeastRecentlyIdle)
     }
 
     /// Requests it holds, waiting or running.

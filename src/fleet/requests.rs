@@ -121,7 +121,10 @@ impl<P: Probe> Fleet<P> {
             decode: Duration::from_secs(config.decode.sample(&mut traffic.service)),
         };
         let (wakes, timeout) = (config.wakes, config.timeout);
-        let record = Record::fresh(Origin::Traffic(stream), deployment, wakes, now, job);
+        let record = Record {
+            model: config.model,
+            ..Record::fresh(Origin::Traffic(stream), deployment, wakes, now, job)
+        };
         let key = self.new_record(record);
         if let Some(timeout) = timeout {
             self.schedule_client_timeout(key, now + timeout);
@@ -255,6 +258,15 @@ impl<P: Probe> Fleet<P> {
         self.start_for(deployment, Some(request));
     }
 
+    /// A replica keeps a request before all others that wait there.
+    pub(super) fn keep_first(&mut self, replica: u32, request: u32) {
+        self.replica(replica).queue.push_front(request);
+        self.replica(replica).outstays = false;
+        self.record(request).place = Place::Queued(replica);
+        self.account_replica(replica);
+        self.relist(replica);
+    }
+
     /// A replica that starts keeps a request for itself.
     pub(super) fn keep_for(&mut self, replica: u32, request: u32) {
         self.replica(replica).queue.push_back(request);
@@ -306,8 +318,21 @@ impl<P: Probe> Fleet<P> {
     }
 
     fn has_room(&self, replica: u32, request: u32) -> bool {
-        let job = &self.records[request as usize].job;
-        self.replicas[replica as usize].executor.has_room(job)
+        self.replicas[replica as usize].has_room(&self.records[request as usize])
+    }
+
+    /// The request that is served next, and by whom: the first, or the first that finds room where one may overtake
+    /// another.
+    fn next_served(&self, deployment: u32) -> Option<(u32, u32)> {
+        let own = &self.deployments[deployment as usize];
+        let sharing = own.config.sharing.as_ref();
+        let most = if sharing.is_some_and(|sharing| sharing.first_fit) {
+            usize::MAX
+        } else {
+            1
+        };
+        let mut waiting = own.held.iter().take(most);
+        waiting.find_map(|request| Some((request, self.choose_free(deployment, request)?)))
     }
 
     /// Serves held requests while a replica has room for the first of them.
@@ -321,10 +346,10 @@ impl<P: Probe> Fleet<P> {
                 self.route(request);
                 continue;
             }
-            let Some(replica) = self.choose_free(deployment, request) else {
+            let Some((request, replica)) = self.next_served(deployment) else {
                 return;
             };
-            self.deployment(deployment).held.pop();
+            self.deployment(deployment).held.remove(request);
             self.admit(replica, request);
         }
     }
@@ -336,7 +361,11 @@ impl<P: Probe> Fleet<P> {
         let Some(request) = own.held.head() else {
             return false;
         };
-        if own.config.router == Router::SharedQueue && !self.has_room(replica, request) {
+        let is_in_order = own.config.sharing.is_none();
+        if own.config.router == Router::SharedQueue
+            && is_in_order
+            && !self.has_room(replica, request)
+        {
             return false;
         }
         self.relist(replica);
@@ -357,6 +386,9 @@ impl<P: Probe> Fleet<P> {
     /// Hands a request to a replica's executor.
     fn admit(&mut self, replica: u32, request: u32) {
         let now = self.now();
+        if self.switches_for(replica, request) {
+            return;
+        }
         let record = &mut self.records[request as usize];
         let server = &mut self.replicas[replica as usize];
         let start = server.start_between(record.arrived, now);
@@ -533,6 +565,10 @@ impl<P: Probe> Fleet<P> {
         let now = self.now();
         let record = &self.records[request as usize];
         let (deployment, wakes) = (record.deployment, record.wakes);
+        if let Place::Running(replica) = record.place {
+            self.leave_model(request, replica);
+        }
+        let record = &self.records[request as usize];
         let trace = record.trace(at, outcome);
         let own = self.deployment(deployment);
         own.change_in_system(now, wakes, -1);

@@ -12,8 +12,21 @@ impl<P: Probe> Fleet<P> {
         if own.ready == 0 {
             return None;
         }
-        let job = &self.records[request as usize].job;
-        let has_room = |replica: u32| self.replicas[replica as usize].executor.has_room(job);
+        let record = &self.records[request as usize];
+        let has_room = |replica: u32| self.replicas[replica as usize].has_room(record);
+        if own.config.sharing.is_some() {
+            // Rather one that has the model than one that must switch.
+            let has_model = |replica: u32| {
+                let residents = self.replicas[replica as usize].residents.as_ref();
+                residents.is_some_and(|residents| residents.has(record.model))
+            };
+            let there = own
+                .open
+                .find(|replica| has_model(replica) && has_room(replica));
+            if there.is_some() {
+                return there;
+            }
+        }
         own.open.find(has_room)
     }
 

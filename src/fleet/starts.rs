@@ -1,10 +1,14 @@
 //! Starts: a replica comes to be, phase by phase, or is given up on the way.
 
 use super::cold_start::{PhaseTime, StartPlan, Transfer};
+use super::config::Share;
 use super::event::Event;
+use super::gpu_pool::Place;
 use super::ledger::Activity;
+use super::node_cache::Level;
 use super::probe::Probe;
 use super::replica::Replica;
+use super::sharing::Residents;
 use super::{Fleet, Stage};
 use crate::batching::Executor;
 use crate::distribution::Distribution;
@@ -44,8 +48,8 @@ impl<P: Probe> Fleet<P> {
         self.replica(replica)
             .phases
             .push((StartPhase::GpuWait, now));
-        if !self.take_gpus(replica) {
-            self.waiting_starts.push_back(replica);
+        if self.waits_behind(replica) || !self.take_gpus(replica) {
+            self.wait_for_gpus(replica);
         }
     }
 
@@ -63,8 +67,11 @@ impl<P: Probe> Fleet<P> {
             stage,
             placement: 0,
             rung: 0,
+            level: Level::Remote,
             holds_gpus: false,
+            place: Place::default(),
             gpus: 0,
+            share: Share::WHOLE,
             usd_per_gpu_hour: 0.0,
             evicting_pool: None,
             most_requests: 0,
@@ -72,6 +79,7 @@ impl<P: Probe> Fleet<P> {
             phases: Vec::new(),
             ready_at: Time::MAX,
             executor,
+            residents: None,
             queue: VecDeque::new(),
             wake_at: None,
             wake_generation: 0,
@@ -118,19 +126,22 @@ impl<P: Probe> Fleet<P> {
     /// Takes GPUs from the first placement that has them.
     fn claim(&mut self, replica: u32) -> bool {
         let deployment = self.replica(replica).deployment;
-        let placements = &self.deployments[deployment as usize].config.placements;
-        let pools = &mut self.pools;
-        let found = placements
-            .iter()
-            .position(|place| place.pool.is_none_or(|pool| pools[pool].take(place.gpus)));
-        let Some(placement) = found else { return false };
-        let place = &placements[placement];
+        let Some((placement, place)) = self.find_place(deployment) else {
+            return false;
+        };
+        let own = &self.deployments[deployment as usize].config.placements[placement as usize];
         let server = &mut self.replicas[replica as usize];
-        server.placement = placement as u8;
-        server.executor = Executor::new(&place.batching);
-        (server.gpus, server.usd_per_gpu_hour) = (place.gpus, place.usd_per_gpu_hour);
-        server.evicting_pool = place.pool.filter(|&pool| pools[pool].evict_idle);
-        server.most_requests = place.batching.most_requests().unwrap_or(u32::MAX);
+        (server.placement, server.place) = (placement, place);
+        server.executor = Executor::new(&own.batching);
+        let sharing = self.deployments[deployment as usize]
+            .config
+            .sharing
+            .as_ref();
+        server.residents = sharing.map(Residents::new);
+        (server.gpus, server.share) = (own.gpus, own.share);
+        server.usd_per_gpu_hour = own.usd_per_gpu_hour;
+        server.evicting_pool = own.pool.filter(|&pool| self.pools[pool].evict_idle);
+        server.most_requests = own.batching.most_requests().unwrap_or(u32::MAX);
         server.holds_gpus = true;
         self.account_replica(replica);
         true
@@ -146,14 +157,47 @@ impl<P: Probe> Fleet<P> {
             self.replica(replica).placement,
         );
         self.deployment(deployment).ledger.starts_by_placement[placement as usize] += 1;
+        self.look_for_weights(replica);
         self.next_phase(replica);
         true
+    }
+
+    /// Looks whether the node of a start from remote storage has the weights.
+    fn look_for_weights(&mut self, replica: u32) {
+        let server = &mut self.replicas[replica as usize];
+        let own = &mut self.deployments[server.deployment as usize];
+        let pool = own.config.placements[server.placement as usize].pool;
+        if let Some(pool) = pool.filter(|_| server.rung == own.config.rungs.len()) {
+            let weights = (server.deployment, server.placement);
+            server.level = self.pools[pool].level(server.place.node, weights);
+            match server.level {
+                Level::Ram => own.ledger.cached_starts[0] += 1,
+                Level::Disk => own.ledger.cached_starts[1] += 1,
+                Level::Remote => {}
+            }
+        }
+    }
+
+    /// The node of a replica that is ready has its weights, newest of all.
+    fn keep_weights(&mut self, replica: u32) {
+        let server = &self.replicas[replica as usize];
+        let own = &self.deployments[server.deployment as usize].config;
+        let placement = &own.placements[server.placement as usize];
+        if let Some(pool) = placement.pool {
+            let weights = (server.deployment, server.placement);
+            self.pools[pool].used(server.place.node, weights, placement.weight_bytes);
+        }
     }
 
     fn plan(&self, replica: u32) -> &StartPlan {
         let server = &self.replicas[replica as usize];
         let config = &self.deployments[server.deployment as usize].config;
-        &config.placements[server.placement as usize].starts[server.rung]
+        let placement = &config.placements[server.placement as usize];
+        match server.level {
+            Level::Ram => &placement.cached[0],
+            Level::Disk => &placement.cached[1],
+            Level::Remote => &placement.starts[server.rung],
+        }
     }
 
     /// Begins the next phase of a start, or ends the start.
@@ -243,6 +287,7 @@ impl<P: Probe> Fleet<P> {
     /// A start is over: the replica serves.
     fn become_ready(&mut self, replica: u32) {
         let now = self.now();
+        self.keep_weights(replica);
         self.replica(replica).become_stage(Stage::Ready);
         self.account_replica(replica);
         self.tell(replica);
@@ -282,9 +327,9 @@ impl<P: Probe> Fleet<P> {
         let own = self.deployment(deployment);
         own.ledger.cancelled_starts += 1;
         if let (true, Some(begun)) = (holds_gpus, begun.map(|begun| begun.max(opened))) {
-            let gpus = own.config.placements[placement as usize].gpus;
-            own.ledger.cancelled_gpu_time +=
-                u128::from(now.since(begun).as_nanos()) * u128::from(gpus);
+            let place = &own.config.placements[placement as usize];
+            let gpu_time = u128::from(now.since(begun).as_nanos()) * u128::from(place.gpus);
+            own.ledger.cancelled_gpu_time += place.share.of_time(gpu_time);
         }
         self.waiting_starts.retain(|&other| other != replica);
         for link in 0..self.links.len() as u32 {

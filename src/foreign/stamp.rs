@@ -5,6 +5,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use super::decimal::{Unit, nanos};
+use crate::time::Duration;
 
 /// From here on a number of seconds is a date and not a time since some start: 2001-09-09.
 const EPOCH_FROM: i128 = 1_000_000_000 * 1_000_000_000;
@@ -81,6 +82,17 @@ fn with_seconds(text: &str) -> String {
 pub(crate) fn hour(wall: i128, zone: &TimeZone) -> Option<u8> {
     let at = Timestamp::from_nanosecond(wall).ok()?;
     u8::try_from(at.to_zoned_datetime(zone.clone()).hour()).ok()
+}
+
+/// A wall instant as a time of the week in a zone, from Monday 00:00.
+pub(crate) fn time_of_week(wall: i128, zone: &TimeZone) -> Option<Duration> {
+    let at = Timestamp::from_nanosecond(wall)
+        .ok()?
+        .to_zoned_datetime(zone.clone());
+    let days = u64::try_from(at.weekday().to_monday_zero_offset()).ok()?;
+    let time = at.time().duration_since(jiff::civil::Time::midnight());
+    let nanos = u64::try_from(time.as_nanos()).ok()?;
+    Some(Duration::from_nanos(days * 86_400_000_000_000 + nanos))
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ use jiff::tz::TimeZone;
 use crate::foreign::node::{Node, Object, values};
 use crate::foreign::text::Text;
 use crate::measure::analysis::Row;
+use crate::time::Duration;
 
 pub use crate::foreign::{ImportError, Problem, Unit};
 pub use tool::{Definition, First, Missing, OURS, SetUp, Start, Tool};
@@ -98,6 +99,8 @@ pub struct Series {
     pub model: String,
     /// The session; empty where there is none.
     pub session: String,
+    /// When its first request was sent, from Monday 00:00, where the file has dates.
+    pub began: Option<Duration>,
     /// The requests.
     pub rows: Vec<Row>,
 }

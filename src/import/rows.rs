@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 
 use super::Series;
-use crate::foreign::stamp::{Stamp, hour};
+use crate::foreign::stamp::{Stamp, hour, time_of_week};
 use crate::measure::analysis::Row;
 use crate::measure::detect::Signs;
 use crate::observation::{Observation, Outcome};
@@ -77,12 +77,14 @@ pub(super) fn series(groups: Vec<(Series, Vec<Raw>)>, zone: &TimeZone) -> Vec<Se
         if rows.iter().all(|row| row.sent.is_some()) {
             rows.sort_by_key(|row| row.sent.map(Stamp::nanos));
         }
+        let first = rows.first().and_then(|row| row.sent?.wall());
         let rows = rows.into_iter().map(|mut row| {
             row.signs.near_client_fault = row.sent.is_some_and(|at| is_near(at.nanos(), &faults));
             next += 1;
             built(&row, RequestId(next), origin, zone)
         });
         Series {
+            began: first.and_then(|at| time_of_week(at, zone)),
             rows: rows.collect(),
             ..series
         }

@@ -110,6 +110,10 @@ impl Cells<'_> {
         row.sent = self.nanos("due_s")?.map(Stamp::Relative);
         row.ttft = self.span("ttft_s")?;
         row.latency = self.span("latency_s")?;
+        if self.table.has(&["output_tokens"]) {
+            let tokens = self.text("output_tokens")?;
+            row.output_tokens = tokens.and_then(|tokens| tokens.parse().ok()).unwrap_or(0);
+        }
         row.cold = self.text("cold")?.map(|cold| cold == "true");
         let names = ["provider", "model", "session"].map(|name| {
             let text = self.text(name)?;

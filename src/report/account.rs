@@ -144,11 +144,16 @@ fn add_ledger(sum: &mut Ledger, other: &Ledger) {
         (&mut sum.prompt_tokens, other.prompt_tokens),
         (&mut sum.output_tokens, other.output_tokens),
         (&mut sum.cancelled_starts, other.cancelled_starts),
+        (&mut sum.switches, other.switches),
         (&mut sum.evictions, other.evictions),
         (&mut sum.stops, other.stops),
         (&mut sum.failures, other.failures),
+        (&mut sum.reclaimed, other.reclaimed),
     ];
     for (total, count) in pairs {
+        *total += count;
+    }
+    for (total, count) in sum.cached_starts.iter_mut().zip(other.cached_starts) {
         *total += count;
     }
     for (total, span) in sum.replica_time.iter_mut().zip(other.replica_time) {

@@ -176,12 +176,16 @@ struct Fleet {
     cold_starts: u64,
     starts_host_ram: u64,
     starts_local_disk: u64,
+    starts_ram_cache: u64,
+    starts_disk_cache: u64,
     starts_remote: u64,
     starts_by_placement: BTreeMap<String, u64>,
     cancelled_starts: u64,
     evictions: u64,
     stops: u64,
     failures: u64,
+    reclaimed: u64,
+    switches: u64,
     loading_replica_hours: f64,
     busy_replica_hours: f64,
     idle_replica_hours: f64,
@@ -450,6 +454,7 @@ impl Fleet {
         let [loading, busy, idle, draining] = account.replica_hours();
         let gpu = ledger.gpu_hours();
         let [host_ram, local_disk, remote] = account.starts;
+        let [ram_cache, disk_cache] = ledger.cached_starts;
         let costs = Costs::of(report, account);
         Self {
             provider: provider.name.clone(),
@@ -485,12 +490,16 @@ impl Fleet {
             cold_starts: account.cold_starts(),
             starts_host_ram: host_ram,
             starts_local_disk: local_disk,
-            starts_remote: remote,
+            starts_ram_cache: ram_cache,
+            starts_disk_cache: disk_cache,
+            starts_remote: remote - ram_cache - disk_cache,
             starts_by_placement: account.placements.iter().cloned().collect(),
             cancelled_starts: ledger.cancelled_starts,
             evictions: ledger.evictions,
             stops: ledger.stops,
             failures: ledger.failures,
+            reclaimed: ledger.reclaimed,
+            switches: ledger.switches,
             loading_replica_hours: loading,
             busy_replica_hours: busy,
             idle_replica_hours: idle,

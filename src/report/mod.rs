@@ -5,6 +5,7 @@
 mod account;
 mod allotment;
 pub mod analysis;
+pub mod calibrate;
 pub mod catalogue;
 pub mod compare;
 mod costs;

@@ -38,6 +38,25 @@ pub enum Value {
     Table(Table),
 }
 
+/// A value as plain TOML.
+pub(super) fn to_toml(value: &Value) -> toml::Value {
+    match value {
+        Value::String(text) => toml::Value::String(text.clone()),
+        Value::Integer(value) => toml::Value::Integer(*value),
+        Value::Float(value) => toml::Value::Float(*value),
+        Value::Boolean(value) => toml::Value::Boolean(*value),
+        Value::Array(items) => {
+            toml::Value::Array(items.iter().map(|item| to_toml(&item.value)).collect())
+        }
+        Value::Table(table) => toml::Value::Table(
+            table
+                .iter()
+                .map(|(key, node)| (key.name.clone(), to_toml(&node.value)))
+                .collect(),
+        ),
+    }
+}
+
 /// A table's name for an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Key {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-use super::document::{Node, Value};
+use super::document::{Node, Value, to_toml};
 use super::problem::{Complaint, Part, SourceId, Span, suggest};
 use super::units::{self, Parsed, quoted};
 use crate::time::Duration;
@@ -264,6 +264,34 @@ impl Kind<String> {
             _ => None,
         };
         Self::new("a text", "\"name\"", read, |text| quoted(text))
+    }
+}
+
+impl Kind<String> {
+    /// Any value, as TOML.
+    pub fn toml() -> Self {
+        let read = |value: &Value| Some(Ok(to_toml(value).to_string()));
+        Self::new("a value", "1", read, String::clone)
+    }
+}
+
+impl Kind<units::Quantity> {
+    /// A number with or without a unit, such as `"5m"`, `"0.4/s"` or `3`.
+    pub fn quantity() -> Self {
+        let plain = |number| units::Quantity {
+            number,
+            unit: String::new(),
+        };
+        let read = move |value: &Value| match value {
+            Value::String(text) => Some(units::any(text)),
+            value => finite(value).map(plain).map(Ok),
+        };
+        Self::new(
+            "a number with or without a unit",
+            "3",
+            read,
+            units::print_any,
+        )
     }
 }
 

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::document::{Document, Key, Node, Table, Value};
+use super::document::{Document, Key, Node, Table, Value, to_toml};
 use super::kind::{Kind, default_node, describe, is_override};
 use super::problem::{Complaint, Problem, ScenarioError, SourceId, Sources, Span, suggest};
 use super::understood::{TableId, Understood};
@@ -425,7 +425,7 @@ impl Reader<'_> {
         let mut table = toml::Table::new();
         for name in keys {
             if let Some((_, node)) = self.take(&name) {
-                let value = to_toml(&node);
+                let value = to_toml(&node.value);
                 self.note(&name, value.to_string(), self.defaulted);
                 table.insert(name, value);
             }
@@ -653,25 +653,8 @@ fn note_given(understood: &mut Understood, id: TableId, table: &Table) {
             let id = understood.table(id, &key.name);
             note_given(understood, id, inner);
         } else {
-            understood.value(id, &key.name, to_toml(node).to_string(), false);
+            understood.value(id, &key.name, to_toml(&node.value).to_string(), false);
         }
-    }
-}
-
-/// A node as plain TOML.
-fn to_toml(node: &Node) -> toml::Value {
-    match &node.value {
-        Value::String(text) => toml::Value::String(text.clone()),
-        Value::Integer(value) => toml::Value::Integer(*value),
-        Value::Float(value) => toml::Value::Float(*value),
-        Value::Boolean(value) => toml::Value::Boolean(*value),
-        Value::Array(items) => toml::Value::Array(items.iter().map(to_toml).collect()),
-        Value::Table(table) => toml::Value::Table(
-            table
-                .iter()
-                .map(|(key, node)| (key.name.clone(), to_toml(node)))
-                .collect(),
-        ),
     }
 }
 

@@ -84,6 +84,79 @@ const DAYS: [&str; 7] = [
     "Sunday",
 ];
 
+/// A number and the unit behind it, whatever that is of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quantity {
+    /// The number.
+    pub number: f64,
+    /// The unit; empty for plain numbers.
+    pub unit: String,
+}
+
+impl Quantity {
+    /// The number of this quantity in another one's unit; `None` if they are of different kinds.
+    pub fn in_unit_of(&self, other: &Self) -> Option<f64> {
+        if self.unit == other.unit {
+            return Some(self.number);
+        }
+        let (this, that) = (kind_of(&self.unit)?, kind_of(&other.unit)?);
+        (this.0 == that.0).then(|| self.number * this.1 / that.1)
+    }
+}
+
+/// Which kind of quantity a unit is of, and what one of it is.
+fn kind_of(unit: &str) -> Option<(usize, f64)> {
+    let whole = |units: &[(&str, u64)]| -> Option<f64> {
+        let found = units.iter().find(|(known, _)| *known == unit);
+        found.map(|&(_, one)| one as f64)
+    };
+    let number = |units: &[(&str, f64)]| -> Option<f64> {
+        let found = units.iter().find(|(known, _)| *known == unit);
+        found.map(|&(_, one)| one)
+    };
+    let kinds = [
+        whole(DURATIONS),
+        whole(BYTES),
+        number(RATES),
+        number(BANDWIDTHS),
+        number(PRICES),
+        number(PERCENT),
+        unit.is_empty().then_some(1.0),
+    ];
+    let found = kinds.into_iter().enumerate();
+    found.into_iter().find_map(|(kind, one)| Some((kind, one?)))
+}
+
+/// A quantity of any kind such as `5m`, `0.4/s` or `70%`.
+pub fn any(text: &str) -> Parsed<Quantity> {
+    let (number, unit) = split_number(text.trim());
+    let unit = unit.trim();
+    let found = number
+        .parse::<f64>()
+        .ok()
+        .filter(|number| number.is_finite());
+    match found.filter(|_| kind_of(unit).is_some()) {
+        Some(number) => Ok(Quantity {
+            number,
+            unit: unit.to_owned(),
+        }),
+        None => Err(Complaint::new(
+            "must be a number with a unit",
+            format!("is {}", quoted(text)),
+            "write a number and at most one unit, for example \"5m\", \"0.4/s\", \"70%\" or 3",
+        )),
+    }
+}
+
+/// As it is written.
+pub fn print_any(quantity: &Quantity) -> String {
+    if quantity.unit.is_empty() {
+        print_number(quantity.number)
+    } else {
+        quoted(&format!("{}{}", quantity.number, quantity.unit))
+    }
+}
+
 /// A span such as `250ms`, `5m` (minutes) or `1h30m`.
 pub fn duration(text: &str) -> Parsed<Duration> {
     let mut rest = text.trim();

@@ -2,6 +2,7 @@
 
 mod analyze;
 mod article;
+mod calibrate;
 mod cases;
 mod catalogue;
 mod claims;

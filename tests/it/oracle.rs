@@ -1,7 +1,9 @@
 //! The fleet against the slow oracle ([`crate::reference`]): on random small workloads every request gets its first token and
 //! ends at the same nanosecond, in the same way, in both.
 
-use crate::reference::workload::{Continuous, Model, Nanos, Service, Stream, Times, Workload};
+use crate::reference::workload::{
+    Continuous, Model, Nanos, Service, Sharing, Stream, Times, Workload,
+};
 use crate::reference::{fast, first_difference, fleet, text};
 use crate::support::{fleet as scenario, hold, one_of, requests, simulate};
 use proptest::prelude::*;
@@ -77,6 +79,7 @@ fn stream(
                     prompt_tokens,
                     cached_percent,
                     output_tokens,
+                    model: 0,
                     priority,
                     wakes,
                     timeout,
@@ -215,9 +218,36 @@ fn model(
                 queue_limit,
                 queue_timeout,
                 hold_while_cold,
+                sharing: None,
                 failures,
                 streams,
             }
+        },
+    )
+}
+
+/// Up to four models on the replicas of each, in batches of one at a time or as adapters.
+fn shared(
+    service: impl Strategy<Value = Service> + Clone + 'static,
+) -> impl Strategy<Value = Workload> {
+    let switch = prop::sample::select(&[0, 500 * MS, 2 * S + 1][..]);
+    let sharing = (1_u32..4, any::<bool>(), switch, any::<bool>());
+    let wants = prop::collection::vec(0_usize..4, 12);
+    (many(service, &[500 * MS, 1]), sharing, wants).prop_map(
+        |(mut workload, (at_once, keeps_own, switch, first_fit), wants)| {
+            let mut wants = wants.into_iter().cycle();
+            for model in &mut workload.models {
+                model.sharing = Some(Sharing {
+                    at_once,
+                    keeps_own,
+                    switch,
+                    first_fit,
+                });
+                for stream in &mut model.streams {
+                    stream.model = wants.next().unwrap_or(0);
+                }
+            }
+            workload
         },
     )
 }
@@ -247,6 +277,7 @@ fn one_replica(
                 queue_limit,
                 queue_timeout,
                 hold_while_cold: true,
+                sharing: None,
                 failures: Vec::new(),
                 streams,
             }],
@@ -289,6 +320,22 @@ fn slots_and_scaling_agree_with_the_slow_fleet() {
 fn static_batches_agree_with_the_slow_fleet() {
     let workloads = many(fixed().boxed(), &[500 * MS, 1]);
     agree(&workloads, &[SERVED, LATE, LOST, FULL, ASLEEP, COLD]);
+}
+
+#[test]
+fn models_that_share_slots_agree_with_the_slow_fleet() {
+    agree(
+        &shared(slots().boxed()),
+        &[SERVED, LATE, LOST, FULL, ASLEEP, COLD],
+    );
+}
+
+#[test]
+fn models_that_share_batches_agree_with_the_slow_fleet() {
+    agree(
+        &shared(fixed().boxed()),
+        &[SERVED, LATE, LOST, FULL, ASLEEP, COLD],
+    );
 }
 
 /// Instants on a coarse grid meet the boundaries of iterations, those on a fine one do not.

@@ -118,6 +118,18 @@ const RULES: &[Rule] = &[
         ],
     ),
     boundary(
+        "calibrate",
+        &[
+            "time",
+            "request",
+            "observation",
+            "stats",
+            "streams",
+            "measure",
+            "experiment",
+        ],
+    ),
+    boundary(
         "scenario",
         &[
             "time",
@@ -134,6 +146,7 @@ const RULES: &[Rule] = &[
             "policy",
             "measure",
             "experiment",
+            "calibrate",
         ],
     ),
     boundary("targets", &["time", "measure", "http", "scenario"]),
@@ -173,6 +186,7 @@ const RULES: &[Rule] = &[
             "policy",
             "measure",
             "experiment",
+            "calibrate",
             "scenario",
             "import",
             "trace",
@@ -225,6 +239,7 @@ const RULES: &[Rule] = &[
             "fleet",
             "measure",
             "experiment",
+            "calibrate",
             "scenario",
             "import",
             "trace",

@@ -90,17 +90,16 @@ pub(super) fn conclusion(report: &SweepReport<'_>, rows: &[(&Setting, &Row)]) ->
         );
     };
     let interval = change.estimate.interval.map_or_else(String::new, |one| {
-        let ends = [one.low, one.high].map(number::bare_seconds);
-        format!(", 95 % interval {} to {}", ends[0], ends[1])
+        let ends = [-one.high, -one.low].map(number::bare_seconds);
+        format!(" (95 % interval {} to {} s)", ends[0], ends[1])
     });
     format!(
-        "p95 surely falls at {} of {steps} steps to the next setting and rises at {rises}; the last fall is from {} to {}, by {} \
-         ({} s{interval}).",
+        "p95 surely falls at {} of {steps} steps to the next setting and rises at {rises}; the last fall is from {} to {}, by \
+         {}{interval}.",
         signed(-1.0).count(),
         rows[last - 1].0.join(", "),
         rows[last].0.join(", "),
         number::seconds(-change.estimate.point),
-        number::bare_seconds(change.estimate.point),
     )
 }
 

@@ -56,11 +56,17 @@ impl Recipe {
         let catalog = context.catalog;
         let (allocate, pull, container, storage) = match warmth {
             Warmth::HostRam => ("none", "none", "none", ""),
-            Warmth::LocalDisk => (
+            Warmth::LocalDisk | Warmth::DiskCache => (
                 "allocate-warm-pool",
                 "none",
                 "container-start",
                 "nvme-default-loader",
+            ),
+            Warmth::RamCache => (
+                "allocate-warm-pool",
+                "none",
+                "container-start",
+                "hostram-default-loader",
             ),
             Warmth::Remote => (
                 "allocate-warm-pool",

@@ -1,16 +1,19 @@
 //! A deployment: how one model is served.
 
-use super::super::{Kind, Reader};
+use super::super::{Kind, Reader, Variant};
 use super::cold_start::Recipe;
-use super::hardware::{self, Engine, Modelled};
+use super::hardware::{self, Engine, MemoryAsked, Modelled};
 use super::provider::Context;
 use super::scaling;
 use super::service::{self, Service};
 use super::traffic::{self, share};
-use super::values::{count, count_or_unlimited, keep_alive, optional_span};
+use super::values::{count, count_or_unlimited, distribution, keep_alive, optional_span, seconds};
+use crate::catalog::Gpu;
 use crate::experiment::Prediction;
+use crate::fleet::StartPlan;
 use crate::fleet::config::{
-    Admission, DeploymentConfig, IdleOrder, Losses, Placement, Router, Rule, Rung, Warmth,
+    Admission, DeploymentConfig, IdleOrder, Losses, Placement, PoolConfig, Router, Rule, Rung,
+    Share, Sharing, Warmth,
 };
 
 /// One model at one provider, and what the catalogue predicts of it.
@@ -32,11 +35,14 @@ pub(super) fn read(
         engine.is_some(),
     );
     let (rungs, rung_recipes) = warmth(reader.table("warmth"), context, engine.is_some());
+    let cached = cached(&mut reader, context, engine.is_some());
     let mut builder = Builder {
         context,
         engine,
         service: &service,
         rung_recipes,
+        cached,
+        weights: None,
         predictions: Vec::new(),
     };
     let mut placements = vec![builder.placement(&mut reader, &recipe)];
@@ -48,12 +54,15 @@ pub(super) fn read(
         fallback.finish();
     }
     let predictions = builder.predictions;
+    let mut models = vec![name.clone()];
     let traffic = reader.entries("traffic");
+    let traffic = traffic
+        .into_iter()
+        .map(|(stream, entry)| traffic::read(stream, entry, &service, &mut models))
+        .collect();
     let config = DeploymentConfig {
-        traffic: traffic
-            .into_iter()
-            .map(|(stream, entry)| traffic::read(stream, entry, &service))
-            .collect(),
+        traffic,
+        sharing: sharing(&mut reader, &models),
         cached_share: reader.or_default("cached_share", &share(), "0%"),
         scaling: scaling::read(reader.table("scaling"), service.target, context.catalog),
         admission: admission(reader.table("queue")),
@@ -69,6 +78,7 @@ pub(super) fn read(
         cold_service: service.cold.clone(),
         over_context: service.over_context,
         placements,
+        gpu_priority: reader.or_default("gpu_priority", &Kind::whole().at_most("255"), "0") as u8,
         rungs,
         name,
     };
@@ -127,6 +137,10 @@ struct Builder<'a> {
     engine: Option<Engine>,
     service: &'a Service,
     rung_recipes: Vec<(Warmth, Recipe)>,
+    /// Starts of a node that has the weights.
+    cached: Vec<(Warmth, Recipe)>,
+    /// Size of the weights as stated last \[bytes\].
+    weights: Option<u64>,
     predictions: Vec<Prediction>,
 }
 
@@ -138,26 +152,68 @@ impl Builder<'_> {
             None => reader.optional("gpu", &Kind::text()),
         };
         let gpus = count(reader, "gpus", "1", "1");
-        let modelled = self.modelled(reader, gpu.as_deref(), gpus);
+        let pool = gpu
+            .as_ref()
+            .and_then(|gpu| self.context.pools.iter().position(|pool| pool.name == *gpu));
+        let pool_config = pool.map(|pool| &self.context.pools[pool]);
+        if let Some(pool) = pool_config.filter(|pool| gpus > pool.node.gpus) {
+            too_wide(reader, gpus, pool);
+        }
+        let ask = memory(reader, self.engine.is_some());
+        let modelled = self.modelled(reader, gpu.as_deref(), gpus, ask);
+        let share = match &modelled {
+            Some(modelled) => modelled.share,
+            None => stated_share(reader, ask, self.gpu_bytes(gpu.as_deref(), pool_config)),
+        };
         let price = Kind::price().non_negative().at_most("1000000usd/h");
         let usual = modelled
             .as_ref()
             .map_or(0.0, |modelled| modelled.usd_per_gpu_hour);
         let usd_per_gpu_hour = reader.or_default("price", &price, &format!("{usual}usd/h"));
-        let pool = gpu
-            .as_ref()
-            .and_then(|gpu| self.context.pools.iter().position(|pool| pool.name == *gpu));
         let name = gpu.unwrap_or_else(|| "stated".to_owned());
-        let starts = self.starts(&name, modelled.as_ref(), remote);
+        let mut starts = self.starts(&name, modelled.as_ref(), remote);
+        let cached = starts.split_off(self.rung_recipes.len() + 1);
+        let weight_bytes = self.weights(reader, modelled.as_ref(), pool_config);
         let batching = self.service.batching(modelled.as_ref());
         Placement {
             name,
             pool,
             gpus,
+            share,
             usd_per_gpu_hour,
             batching,
             starts,
+            weight_bytes,
+            cached,
         }
+    }
+
+    /// Size of the weights, which nodes with stores must know: predicted, stated, or stated for the first choice.
+    fn weights(
+        &mut self,
+        reader: &mut Reader<'_>,
+        modelled: Option<&Modelled>,
+        pool: Option<&PoolConfig>,
+    ) -> u64 {
+        if let Some(modelled) = modelled {
+            return modelled.weight_bytes();
+        }
+        if self.engine.is_none() {
+            let kind = Kind::bytes().positive().at_most("1000TB");
+            self.weights = reader.optional("weights", &kind).or(self.weights);
+        }
+        let keeps = pool.is_some_and(|pool| pool.node.keeps_weights());
+        if keeps && self.engine.is_none() && self.weights.is_none() {
+            reader.missing("weights", "\"16GB\"");
+        }
+        self.weights.unwrap_or(0)
+    }
+
+    /// Memory of a GPU of a tier; 1 where it is not known.
+    fn gpu_bytes(&self, gpu: Option<&str>, pool: Option<&PoolConfig>) -> u64 {
+        let own = gpu.and_then(|gpu| self.context.catalog.gpus.get(gpu));
+        let stated = pool.map_or(1, |pool| pool.gpu_bytes);
+        own.map_or(stated, Gpu::mem_bytes)
     }
 
     /// The catalogue's prediction on these GPUs.
@@ -166,13 +222,17 @@ impl Builder<'_> {
         reader: &mut Reader<'_>,
         gpu: Option<&str>,
         gpus: u32,
+        memory: MemoryAsked,
     ) -> Option<Modelled> {
         let engine = self.engine.as_ref()?;
         let engine = engine.with_format(reader.optional("format", &Kind::text()));
-        if !reader.is_sound("gpu") || !reader.is_sound("gpus") {
+        if ["gpu", "gpus", "memory"]
+            .iter()
+            .any(|key| !reader.is_sound(key))
+        {
             return None;
         }
-        match engine.on(self.context.catalog, gpu?, gpus) {
+        match engine.on(self.context.catalog, gpu?, gpus, memory) {
             Ok(modelled) => Some(modelled),
             Err(problem) => {
                 hardware::report(reader, &problem);
@@ -181,23 +241,30 @@ impl Builder<'_> {
         }
     }
 
-    /// How a replica starts from each rung and from remote storage.
+    /// How a replica starts from each rung, from remote storage, and from its node's stores.
     fn starts(
         &mut self,
         placement: &str,
         modelled: Option<&Modelled>,
         remote: &Recipe,
-    ) -> Vec<crate::fleet::StartPlan> {
+    ) -> Vec<StartPlan> {
         let recipes = self
             .rung_recipes
             .iter()
             .map(|(warmth, recipe)| (*warmth, recipe));
-        let recipes: Vec<(Warmth, &Recipe)> = recipes.chain([(Warmth::Remote, remote)]).collect();
+        let recipes = recipes.chain([(Warmth::Remote, remote)]);
+        let cached = self.cached.iter().map(|(warmth, recipe)| (*warmth, recipe));
+        let recipes: Vec<(Warmth, &Recipe)> = recipes.chain(cached).collect();
         let Some(modelled) = modelled else {
-            return recipes
-                .into_iter()
-                .map(|(_, recipe)| recipe.over(crate::fleet::StartPlan::default()))
-                .collect();
+            let plan = |(warmth, recipe): (Warmth, &Recipe)| {
+                // Where nothing is predicted, what a store's start leaves out is as from remote storage.
+                recipe.over(if warmth.is_cache() {
+                    remote.over(StartPlan::default())
+                } else {
+                    StartPlan::default()
+                })
+            };
+            return recipes.into_iter().map(plan).collect();
         };
         let mut plans = Vec::new();
         let mut predicted = Vec::new();
@@ -210,6 +277,136 @@ impl Builder<'_> {
             .push(modelled.prediction(placement, predicted));
         plans
     }
+}
+
+/// How a replica starts where its node has the weights in host RAM, and on its local disk.
+fn cached(
+    reader: &mut Reader<'_>,
+    context: &Context<'_>,
+    has_engine: bool,
+) -> Vec<(Warmth, Recipe)> {
+    if !context.pools.iter().any(|pool| pool.node.keeps_weights()) {
+        if let Some(mut inner) = reader.optional_table("cached") {
+            inner.take_toml();
+            inner.finish();
+            reader.problem_at(
+                "cached",
+                "no node of this provider keeps weights",
+                "would never be used",
+                "give nodes a ram_cache or a disk_cache, for example nodes.h100-sxm.ram_cache = \"1TB\"",
+            );
+        }
+        return Vec::new();
+    }
+    let mut inner = reader.table("cached");
+    let read = [Warmth::RamCache, Warmth::DiskCache].map(|warmth| {
+        let own = inner.table(warmth.name());
+        (warmth, Recipe::read(own, context, warmth, has_engine))
+    });
+    inner.finish();
+    read.into()
+}
+
+/// Whether several models share the replicas, and how.
+fn sharing(reader: &mut Reader<'_>, models: &[String]) -> Option<Sharing> {
+    let forms = [
+        Variant::unit("none"),
+        Variant::table("models"),
+        Variant::table("adapters"),
+    ];
+    let (form, mut inner) = reader.variant("sharing", &forms, "none");
+    if form == "none" {
+        inner.finish();
+        if let [_, other, ..] = models {
+            reader.problem_at(
+                "sharing",
+                format!("`{other}` shares the replicas of `{}`", models[0]),
+                "nothing says how",
+                "add sharing.models = { switch = \"5s\" }, or sharing.adapters",
+            );
+        }
+        return None;
+    }
+    let keeps_own = form == "adapters";
+    let (at_once, order) = if keeps_own {
+        ("8", "first-fit")
+    } else {
+        ("1", "fcfs")
+    };
+    let orders = Kind::one_of(&[("fcfs", false), ("first-fit", true)]);
+    let sharing = Sharing {
+        at_once: count(&mut inner, "at_once", "1", at_once),
+        keeps_own,
+        switch: distribution(&mut inner, "switch", &seconds(), "1s"),
+        first_fit: inner.or_default("order", &orders, order),
+    };
+    inner.finish();
+    Some(sharing)
+}
+
+/// Reads `memory`: what a replica takes of each of its GPUs.
+fn memory(reader: &mut Reader<'_>, has_engine: bool) -> MemoryAsked {
+    let forms = [
+        Variant::unit("whole"),
+        Variant::unit("fitted"),
+        Variant::shorthand("each", "bytes"),
+    ];
+    let (form, mut inner) = reader.variant("memory", &forms, "whole");
+    let bytes = Kind::bytes().positive().at_most("1000TB");
+    let asked = match form {
+        "fitted" => MemoryAsked::Fitted,
+        "each" => MemoryAsked::Each(inner.required("bytes", &bytes)),
+        _ => MemoryAsked::Whole,
+    };
+    inner.finish();
+    if matches!(asked, MemoryAsked::Fitted) && !has_engine {
+        reader.problem_at(
+            "memory",
+            "`memory` can be fitted only to an engine's model",
+            "nothing says how much it needs",
+            "state it, for example memory = \"20GB\"",
+        );
+    }
+    asked
+}
+
+/// The part of a GPU of a tier that nothing is predicted of.
+fn stated_share(reader: &mut Reader<'_>, asked: MemoryAsked, of: u64) -> Share {
+    let MemoryAsked::Each(bytes) = asked else {
+        return Share { bytes: of, of };
+    };
+    if of == 1 {
+        reader.problem_at(
+            "memory",
+            "the GPU's own memory is not known",
+            "is a part of it",
+            "put the tier into the provider's `gpus`, and its memory into `nodes`: nodes.my-gpu.memory = \"80GB\"",
+        );
+    } else if bytes > of {
+        let found = format!("is more than the {of} bytes that a GPU has");
+        reader.problem_at(
+            "memory",
+            "a replica must fit its GPUs",
+            found,
+            "use more or larger GPUs",
+        );
+    }
+    Share {
+        bytes: bytes.min(of),
+        of,
+    }
+}
+
+fn too_wide(reader: &mut Reader<'_>, gpus: u32, pool: &PoolConfig) {
+    let message = format!(
+        "a replica of {gpus} GPUs does not fit a node of {} {}",
+        pool.node.gpus, pool.name
+    );
+    let help = format!(
+        "use fewer GPUs, or larger nodes: nodes.{}.gpus = {gpus} in the provider",
+        pool.name
+    );
+    reader.problem_at("gpus", message, "must lie in one node", help);
 }
 
 /// The ladder of warmth between the GPU and remote storage, and how a replica starts from each rung.

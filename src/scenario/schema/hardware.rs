@@ -8,7 +8,7 @@ use crate::catalog::start::{Origin, StartPlan as CatalogStart};
 use crate::catalog::{Catalog, ColdPhase};
 use crate::distribution::Distribution;
 use crate::experiment::{Prediction, Software};
-use crate::fleet::config::Warmth;
+use crate::fleet::config::{Share, Warmth};
 use crate::fleet::{PhasePlan, PhaseTime, StartPlan, Transfer};
 use std::sync::Arc;
 
@@ -31,8 +31,43 @@ pub(super) struct Modelled {
     pub(super) kv_tokens: u64,
     pub(super) context_tokens: u32,
     pub(super) usd_per_gpu_hour: f64,
+    /// What it holds of each GPU.
+    pub(super) share: Share,
     software: Software,
     hardware: Hardware,
+}
+
+/// What a replica asks of the memory of each of its GPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MemoryAsked {
+    /// All of it.
+    Whole,
+    /// So many bytes.
+    Each(u64),
+    /// What the weights and the least cache need.
+    Fitted,
+}
+
+impl MemoryAsked {
+    /// The part of each GPU. Of what a replica holds it uses the same share as it would of the whole GPU.
+    fn share(self, hardware: &performance::Hardware<'_>) -> Share {
+        const MEGABYTE: f64 = 1e6;
+        let of = hardware.gpu.mem_bytes();
+        let bytes = match self {
+            Self::Whole => of,
+            Self::Each(bytes) => bytes,
+            Self::Fitted => {
+                let needed = hardware.memory().needed_bytes() / f64::from(hardware.gpus);
+                let reserve = hardware.scalars.gpu_reserve_gb * performance::GB;
+                let each = (needed + reserve) / hardware.memory_utilization;
+                ((each / MEGABYTE).ceil() * MEGABYTE) as u64
+            }
+        };
+        Share {
+            bytes: bytes.min(of),
+            of,
+        }
+    }
 }
 
 /// Names that the start needs.
@@ -82,6 +117,7 @@ impl Engine {
         catalog: &Catalog,
         gpu: &str,
         gpus: u32,
+        memory: MemoryAsked,
     ) -> Result<Modelled, DeploymentProblem> {
         let deployment = performance::Deployment {
             gpu,
@@ -97,12 +133,17 @@ impl Engine {
             memory_utilization: self.memory_utilisation,
             kv_reserve_bytes: self.kv_reserve_bytes,
         };
-        let hardware = catalog.hardware(&deployment)?;
+        let mut hardware = catalog.hardware(&deployment)?;
+        let share = memory.share(&hardware);
+        if share.bytes < share.of {
+            hardware.memory_utilization *= share.part();
+        }
         let performance = Performance::new(&hardware)?;
         Ok(Modelled {
             kv_tokens: performance.memory().kv_capacity_tokens(),
             context_tokens: hardware.model.context_tokens.unwrap_or(DEFAULT_CONTEXT),
             usd_per_gpu_hour: hardware.gpu.usd_per_gpu_hour,
+            share,
             software: Software {
                 engine: self.name.clone(),
                 format: hardware.weights.id.clone(),
@@ -191,6 +232,11 @@ pub(super) fn unknown(reader: &mut Reader<'_>, catalog: &Catalog, key: &str, kin
 }
 
 impl Modelled {
+    /// Size of the weights \[bytes\].
+    pub(super) fn weight_bytes(&self) -> u64 {
+        self.hardware.weight_bytes as u64
+    }
+
     /// The cost model for the batching engine.
     pub(super) fn cost(&self) -> Cost {
         Cost::Modelled(self.performance.clone())

@@ -5,6 +5,7 @@
 
 mod allotment;
 mod benchmark;
+mod calibrate;
 mod catalogue;
 mod cold_start;
 mod deployment;
@@ -23,6 +24,7 @@ pub use benchmark::Schedule;
 pub use values::optional_span;
 
 use super::{Document, Kind, Reader, Reading, ScenarioError, Understood};
+use crate::calibrate::free::Free;
 use crate::experiment::{Plan, Provider, Published};
 use crate::stats::PercentileMethod;
 use crate::time::Duration;
@@ -44,6 +46,16 @@ pub fn load(
     text: &str,
     overrides: &Overrides,
 ) -> Result<(Plan, Understood), ScenarioError> {
+    let (plan, _, understood) = load_with_free(name, text, overrides)?;
+    Ok((plan, understood))
+}
+
+/// The same, with the values that its `calibrate` table frees.
+pub fn load_with_free(
+    name: &str,
+    text: &str,
+    overrides: &Overrides,
+) -> Result<(Plan, Vec<Free>, Understood), ScenarioError> {
     let mut document = Document::parse(name, text)?;
     for argument in &overrides.set {
         document.set(argument);
@@ -53,11 +65,12 @@ pub fn load(
     }
     let reading = Reading::new(document);
     let plan = plan(reading.root(), overrides.percentile);
-    reading.into_result(plan)
+    let ((plan, free), understood) = reading.into_result(plan)?;
+    Ok((plan, free, understood))
 }
 
 /// The whole scenario.
-fn plan(mut root: Reader<'_>, percentile: PercentileMethod) -> Plan {
+fn plan(mut root: Reader<'_>, percentile: PercentileMethod) -> (Plan, Vec<Free>) {
     let title = root.or_default("title", &Kind::text(), "untitled");
     let seed = root.or_default("seed", &Kind::whole(), "1");
     let (start, warm_up, horizon) = time(root.table("time"));
@@ -98,8 +111,10 @@ fn plan(mut root: Reader<'_>, percentile: PercentileMethod) -> Plan {
         let popularity = users.as_ref().map(|users| &users.popularity);
         root.remark(popularity.map_or_else(Vec::new, |one| allotment::lines(provider, one)));
     }
+    let free = calibrate::read(root.entries("calibrate"));
+    calibrate::refuse_repeats(&mut root, &free);
     root.finish();
-    Plan {
+    let plan = Plan {
         title,
         seed,
         percentile,
@@ -111,7 +126,8 @@ fn plan(mut root: Reader<'_>, percentile: PercentileMethod) -> Plan {
         popularity: users.map(|users| users.popularity),
         published,
         catalog,
-    }
+    };
+    (plan, free)
 }
 
 /// When the run begins, its warm-up and its shortest window.

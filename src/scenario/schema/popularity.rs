@@ -103,6 +103,7 @@ impl Users {
             prefill: deployment.prefill.clone(),
             decode: deployment.decode.clone(),
             cached_share: self.cached_share,
+            model: 0,
             priority: 0,
             wakes: true,
             timeout: self.timeout,

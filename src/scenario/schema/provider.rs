@@ -3,13 +3,13 @@
 use super::super::{Kind, Reader};
 use super::hardware::unknown;
 use super::popularity::Users;
-use super::values::{distribution, seconds};
+use super::values::{count_or_unlimited, distribution, seconds};
 use super::{deployment, expansion};
 use crate::billing::{Billing, TimeRule, TokenRule};
 use crate::catalog::Catalog;
 use crate::experiment::{Catalogue, Provider};
 use crate::fleet::FleetConfig;
-use crate::fleet::config::{LinkConfig, Network, PoolConfig};
+use crate::fleet::config::{LinkConfig, Network, NodeConfig, PoolConfig, Spot};
 use crate::time::{Duration, Time};
 
 /// What a deployment is read against.
@@ -28,7 +28,7 @@ pub(super) fn read(
 ) -> Provider {
     let network = network(reader.table("network"), catalog);
     let evict_idle = reader.or_default("evict_idle", &Kind::boolean(), "false");
-    let pools = pools(reader.table("gpus"), evict_idle);
+    let pools = pools(&mut reader, catalog, evict_idle);
     let links = links(reader.table("links"));
     let context = Context {
         catalog,
@@ -154,19 +154,70 @@ fn usual(reader: &mut Reader<'_>, catalog: &Catalog, key: &str) -> String {
     )
 }
 
-/// Stocks by tier; a tier that is not listed never runs out.
-fn pools(mut reader: Reader<'_>, evict_idle: bool) -> Vec<PoolConfig> {
+/// Stocks by tier, and the nodes that they are in; a tier that is not listed never runs out.
+fn pools(reader: &mut Reader<'_>, catalog: &Catalog, evict_idle: bool) -> Vec<PoolConfig> {
+    let mut stocks = reader.table("gpus");
+    let mut nodes = reader.table("nodes");
     let mut pools = Vec::new();
-    for name in reader.names() {
-        let gpus = reader.required(&name, &Kind::whole().at_most("1000000")) as u32;
-        pools.push(PoolConfig {
-            name,
-            gpus,
-            evict_idle,
-        });
+    for name in stocks.names() {
+        let gpus = stocks.required(&name, &Kind::whole().at_most("1000000")) as u32;
+        let node = nodes.table(&name);
+        pools.push(pool(name, gpus, node, catalog, evict_idle));
     }
-    reader.finish();
+    stocks.finish();
+    nodes.finish();
     pools
+}
+
+/// A stock and its nodes. The catalogue knows the GPUs' memory and the nodes' size of its own tiers; all GPUs of another are in
+/// one node unless the scenario says otherwise.
+fn pool(
+    name: String,
+    gpus: u32,
+    mut node: Reader<'_>,
+    catalog: &Catalog,
+    evict_idle: bool,
+) -> PoolConfig {
+    let gpu = catalog.gpus.get(&name);
+    let most = gpu.map_or_else(
+        || "unlimited".to_owned(),
+        |gpu| gpu.gpus_per_node_max.to_string(),
+    );
+    let bytes = || Kind::bytes().at_most("1000TB");
+    let gpu_bytes = match gpu {
+        Some(gpu) => Some(gpu.mem_bytes()),
+        None => node.optional("memory", &bytes().positive()),
+    };
+    let pool = PoolConfig {
+        name,
+        gpus,
+        gpu_bytes: gpu_bytes.unwrap_or(1),
+        node: NodeConfig {
+            gpus: count_or_unlimited(&mut node, "gpus", "1", &most),
+            ram_cache: node.or_default("ram_cache", &bytes(), "0GB"),
+            disk_cache: node.or_default("disk_cache", &bytes(), "0GB"),
+        },
+        evict_idle,
+        spot: node.optional_table("spot").map(spot),
+    };
+    node.finish();
+    pool
+}
+
+/// How nodes are taken back by their owner.
+fn spot(mut reader: Reader<'_>) -> Spot {
+    let times = Kind::duration()
+        .at_most("364d")
+        .list()
+        .must("be in order", |times| times.is_sorted());
+    let spot = Spot {
+        hazard: reader.or_default("hazard", &Kind::rate().non_negative().at_most("1/s"), "0/s"),
+        reclaims_at: reader.or_default("reclaims_at", &times, "[]"),
+        notice: reader.or_default("notice", &Kind::duration().at_most("364d"), "0s"),
+        away: distribution(&mut reader, "away", &seconds(), "1h"),
+    };
+    reader.finish();
+    spot
 }
 
 /// Links by name, each with its bandwidth.

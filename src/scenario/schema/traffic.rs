@@ -13,7 +13,14 @@ use crate::workload::curve::{AZURE_2024_CODE, AZURE_2024_CONVERSATION, Curve};
 use crate::workload::{ArrivalProcess, Pattern};
 
 /// One named stream. Where the deployment states its times, a stream may state its own.
-pub(super) fn read(name: String, mut reader: Reader<'_>, service: &Service) -> TrafficConfig {
+///
+/// `models` are those that share the deployment's replicas, its own first; one that is not there yet is added.
+pub(super) fn read(
+    name: String,
+    mut reader: Reader<'_>,
+    service: &Service,
+    models: &mut Vec<String>,
+) -> TrafficConfig {
     let mut pattern = pattern(&mut reader);
     let curve = curve(&mut reader);
     if curve != Curve::FLAT {
@@ -37,6 +44,7 @@ pub(super) fn read(name: String, mut reader: Reader<'_>, service: &Service) -> T
         output_tokens,
         prefill,
         decode,
+        model: model(&mut reader, models),
         cached_share: reader.or_default("cached_share", &share(), "0%"),
         priority: reader.or_default("priority", &Kind::whole().at_most("255"), "0") as u8,
         wakes: reader.or_default("wakes", &Kind::boolean(), "true"),
@@ -45,6 +53,16 @@ pub(super) fn read(name: String, mut reader: Reader<'_>, service: &Service) -> T
     };
     reader.finish();
     traffic
+}
+
+/// Which of the models that share the replicas a stream asks for.
+fn model(reader: &mut Reader<'_>, models: &mut Vec<String>) -> u32 {
+    let name = reader.or_default("model", &Kind::text(), &models[0].clone());
+    let known = models.iter().position(|other| *other == name);
+    known.unwrap_or_else(|| {
+        models.push(name);
+        models.len() - 1
+    }) as u32
 }
 
 /// Refuses a curve over what has no rate, or a course of its own.

@@ -4,8 +4,8 @@ use crate::support::{Life, begun, lives, requests};
 use thermocline::batching::{Config, Cost, PromptChunk, StatedCost};
 use thermocline::distribution::Distribution;
 use thermocline::experiment::{Plan, RunResult};
-use thermocline::fleet::config::{DeploymentConfig, Router};
-use thermocline::fleet::{Origin, PhaseTime, RequestTrace, Stage, Transfer};
+use thermocline::fleet::config::{DeploymentConfig, Router, Share};
+use thermocline::fleet::{Ledger, Origin, PhaseTime, RequestTrace, Stage, Transfer};
 use thermocline::observation::Outcome;
 use thermocline::time::{Duration, Time};
 
@@ -90,11 +90,7 @@ pub(super) fn check_accounts(result: &RunResult, plan: &Plan) {
             alive(result, deployment),
         );
         assert!(booked <= alive, "booked {booked} of {alive} ns");
-        let gpus = u128::from(config.placements[0].gpus);
-        assert_eq!(
-            ledger.gpu_time.iter().sum::<u128>(),
-            gpus * u128::from(booked)
-        );
+        check_gpu_time(ledger, config);
         assert!(ledger.peak_replicas <= config.scaling.max, "{ledger:?}");
     }
     if fleet.pools.is_empty() {
@@ -104,6 +100,22 @@ pub(super) fn check_accounts(result: &RunResult, plan: &Plan) {
     let all = result.fleet.iter().flat_map(|did| did.ledger.gpu_time);
     let window = closed(result).since(result.opened).as_nanos();
     assert!(all.sum::<u128>() <= u128::from(stock) * u128::from(window));
+}
+
+/// GPU time is the replicas' time on their GPUs: all of each, or a part of it, rounded down at each booking.
+fn check_gpu_time(ledger: &Ledger, config: &DeploymentConfig) {
+    let gpus = u128::from(config.placements[0].gpus);
+    let whole = gpus * u128::from(ledger.replica_time_total().as_nanos());
+    let booked: u128 = ledger.gpu_time.iter().sum();
+    let shares = config.placements.iter().map(|place| place.share);
+    if shares.clone().all(|share| share.bytes == share.of) {
+        assert_eq!(booked, whole);
+    }
+    let least = shares.map(Share::part).fold(1.0, f64::min);
+    assert!(
+        booked <= whole && booked as f64 >= whole as f64 * least - 1e6,
+        "{booked} of {whole}"
+    );
 }
 
 /// When a request was at its replica, on the fleet's side; for requests that come from inside.
@@ -128,7 +140,11 @@ pub(super) fn check_late_binding(result: &RunResult, plan: &Plan) -> u32 {
         let has_slots = matches!(config.placements[0].batching, Config::Slots { .. });
         let own = requests(result, deployment as u32);
         let is_whole = result.fleet[deployment].ledger.in_flight_end == 0 && !own.is_empty();
-        if config.router != Router::SharedQueue || !has_slots || !is_whole {
+        if config.router != Router::SharedQueue
+            || !has_slots
+            || !is_whole
+            || config.sharing.is_some()
+        {
             continue;
         }
         let replicas: Vec<Life> = lives(&result.replicas)
@@ -253,7 +269,8 @@ fn load(config: &DeploymentConfig, plan: &Plan) -> Option<(Transfer, f64)> {
         PhaseTime::Stated(_) => None,
     });
     let transfer = transfers.next()?;
-    let is_certain = config.rungs.is_empty() && transfer.spread == Distribution::Constant(1.0);
+    let is_remote = config.rungs.is_empty() && config.placements[0].cached.is_empty();
+    let is_certain = is_remote && transfer.spread == Distribution::Constant(1.0);
     let link = transfer.link.filter(|_| is_certain)?;
     Some((
         transfer.clone(),

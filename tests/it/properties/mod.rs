@@ -58,8 +58,8 @@ proptest! {
         for (deployment, did) in result.fleet.iter().enumerate() {
             let alive = laws::alive(&result, deployment);
             prop_assert_eq!(did.ledger.replica_time_total().as_nanos(), alive);
-            let gpus = plan.providers[0].fleet.deployments[deployment].placements[0].gpus;
-            let usd = alive as f64 / 3.6e12 * f64::from(gpus) * 2.0;
+            let place = &plan.providers[0].fleet.deployments[deployment].placements[0];
+            let usd = alive as f64 / 3.6e12 * f64::from(place.gpus) * place.share.part() * 2.0;
             prop_assert!((did.ledger.gpu_usd - usd).abs() < 1e-9, "{} USD, not {}", did.ledger.gpu_usd, usd);
         }
     }

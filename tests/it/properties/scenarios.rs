@@ -161,6 +161,38 @@ fn engine_start() -> BoxedStrategy<String> {
     ])
 }
 
+/// How a replica starts on a node that has its weights, and how large these are.
+fn cached() -> BoxedStrategy<String> {
+    line(&[
+        "weights = \"20GB\"",
+        "weights = \"29GB\"\ncached = { ram_cache.load_weights = \"1s\", disk_cache = { load_weights = \"2s\", provision = \"1s\" } }",
+    ])
+}
+
+/// The same for an engine, whose starts are chosen.
+fn engine_cached() -> BoxedStrategy<String> {
+    line(&[
+        "",
+        "cached.ram_cache = { allocate = \"none\", pull = \"image-lazy-or-cached\", start_container = \"none\", \
+         storage = \"hostram-pinned\", compile_cache = \"cold\", snapshot = false }",
+        "cached.disk_cache = { allocate = \"none\", pull = \"image-lazy-or-cached\", start_container = \"none\", \
+         storage = \"nvme-optimised\", compile_cache = \"cold\", snapshot = true }",
+    ])
+}
+
+/// Whether several models share the replicas.
+fn sharing() -> BoxedStrategy<String> {
+    line(&[
+        "",
+        "",
+        "",
+        "sharing = \"none\"",
+        "sharing.models = { at_once = 2, switch = \"1s\", order = \"first-fit\" }",
+        "sharing.models.switch.exponential.mean = \"500ms\"",
+        "sharing.adapters = { at_once = 1, switch = \"300ms\", order = \"fcfs\" }",
+    ])
+}
+
 /// Where weights wait when a replica has stopped.
 fn rungs() -> BoxedStrategy<String> {
     line(&[
@@ -240,15 +272,19 @@ fn scaling() -> BoxedStrategy<String> {
 }
 
 /// The tables of a deployment but for its traffic. One that is on hardware takes its starts from there.
-fn deployment() -> impl Strategy<Value = String> {
-    let place = (1_u32..3, any::<bool>()).prop_map(|(gpus, falls_back)| {
-        let fallback = if falls_back {
-            format!(", fallback = [{{ gpu = \"h200-sxm\", gpus = {gpus}, price = \"2usd/h\" }}]")
-        } else {
-            String::new()
-        };
-        (gpus, fallback)
-    });
+fn deployment(has_stock: bool) -> impl Strategy<Value = String> {
+    let memory = one_of(&["\"whole\"", "\"60GB\"", "\"39GB\""]);
+    let place = (1_u32..3, memory, any::<bool>(), 0_u8..3).prop_map(
+        |(gpus, memory, falls_back, priority)| {
+            let place = format!("gpus = {gpus}\nmemory = {memory}\ngpu_priority = {priority}\n");
+            if !falls_back {
+                return place;
+            }
+            format!(
+                "{place}fallback = [{{ gpu = \"h200-sxm\", gpus = {gpus}, memory = {memory}, price = \"2usd/h\" }}]\n"
+            )
+        },
+    );
     let queue = line(&[
         "",
         "queue.limit = 3",
@@ -275,17 +311,30 @@ fn deployment() -> impl Strategy<Value = String> {
         "idle_order = \"least-recently-idle\"",
         "idle_order = \"newest\"",
     ]);
-    let cached = line(&["", "cached_share = \"40%\""]);
-    let rest = joined(vec![scaling(), queue, losses, router, order, cached]);
-    let stated = joined(vec![start(), rungs()]);
-    let chosen = joined(vec![engine_start(), engine_rungs()]);
-    (place, service(), stated, chosen, rest).prop_map(
-        |((gpus, fallback), service, stated, chosen, rest)| {
-            let start = if service.contains("engine") { chosen } else { stated };
-            let fallback = fallback.trim_start_matches(", ");
-            format!("gpu = \"h100-sxm\"\ngpus = {gpus}\nprice = \"2usd/h\"\n{fallback}\n{service}{start}{rest}")
-        },
-    )
+    let found = line(&["", "cached_share = \"40%\""]);
+    let rest = joined(vec![
+        scaling(),
+        queue,
+        losses,
+        router,
+        order,
+        found,
+        sharing(),
+    ]);
+    let (mut stated, mut chosen) = (vec![start(), rungs()], vec![engine_start(), engine_rungs()]);
+    if has_stock {
+        stated.push(cached());
+        chosen.push(engine_cached());
+    }
+    let (stated, chosen) = (joined(stated), joined(chosen));
+    (place, service(), stated, chosen, rest).prop_map(|(place, service, stated, chosen, rest)| {
+        let start = if service.contains("engine") {
+            chosen
+        } else {
+            stated
+        };
+        format!("gpu = \"h100-sxm\"\nprice = \"2usd/h\"\n{place}{service}{start}{rest}")
+    })
 }
 
 /// A stream of requests that come by some law, or at listed instants only.
@@ -371,9 +420,27 @@ fn provider(has_stock: bool) -> impl Strategy<Value = String> {
         "network = { rtt.exponential.mean = \"1s\", gateway = \"3ms\" }",
         "network = { path = \"rtt-same-region\", via = \"gateway\" }",
     ]);
-    let stock = (2_u32..7, 0_u32..3, any::<bool>()).prop_map(move |(first, second, evicts)| {
+    let stores = one_of(&[
+        "",
+        "",
+        ", ram_cache = \"1GB\"",
+        ", ram_cache = \"30GB\", disk_cache = \"1TB\"",
+        ", disk_cache = \"50GB\"",
+    ]);
+    let spot = one_of(&[
+        "",
+        "",
+        ", spot = { hazard = \"1/min\", notice = \"5s\", away = \"8s\" }",
+        ", spot = { reclaims_at = [\"12s\", \"15s\"], away.exponential.mean = \"20s\" }",
+    ]);
+    let stock = (2_u32..7, 0_u32..3, any::<bool>(), stores, spot);
+    let stock = stock.prop_map(move |(first, second, evicts, stores, spot)| {
         if has_stock {
-            format!("gpus = {{ h100-sxm = {first}, h200-sxm = {second} }}\nevict_idle = {evicts}\n")
+            format!(
+                "gpus = {{ h100-sxm = {first}, h200-sxm = {second}, own = 1 }}\nevict_idle = {evicts}\n\
+                 nodes = {{ own = {{ gpus = 1, memory = \"9GB\"{stores} }}, h200-sxm = {{ gpus = 2{stores} }}, h100-sxm = {{ gpus = {}{stores}{spot} }} }}\n",
+                2 + first % 3
+            )
         } else {
             String::new()
         }
@@ -387,7 +454,7 @@ fn provider(has_stock: bool) -> impl Strategy<Value = String> {
 pub(super) fn scenario(wish: Wish) -> impl Strategy<Value = String> {
     let models = prop::collection::vec(
         (
-            deployment(),
+            deployment(wish.has_stock),
             prop::collection::vec(traffic(wish.is_finite), 0..3),
         ),
         1..4,
@@ -400,9 +467,18 @@ pub(super) fn scenario(wish: Wish) -> impl Strategy<Value = String> {
             let mut text = format!(
                 "seed = {seed}\ntime = {{ start = \"{start}\", warm_up = \"{before}\", horizon = \"{horizon}\" }}\n{benchmark}{provider}"
             );
+            let keeps = text.contains("_cache = ");
             for (index, (model, streams)) in models.into_iter().enumerate() {
-                write!(text, "[providers.p.deployments.m{index}]\n{model}").expect("text");
-                for (stream, traffic) in streams.into_iter().enumerate() {
+                // Starts from stores are for providers whose nodes have some.
+                let is_cached = |line: &&str| line.starts_with("cached.") || line.starts_with("cached =");
+                let model: Vec<&str> = model.lines().filter(|line| keeps || !is_cached(line)).collect();
+                let model = model.join("\n");
+                write!(text, "[providers.p.deployments.m{index}]\n{model}\n").expect("text");
+                for (stream, mut traffic) in streams.into_iter().enumerate() {
+                    if model.contains("sharing.") {
+                        let wants = format!("model = \"x{stream}\", wakes");
+                        traffic = traffic.replace("wakes", &wants);
+                    }
                     writeln!(text, "traffic.t{stream} = {traffic}").expect("text");
                 }
             }

@@ -26,13 +26,15 @@ pub(super) enum What {
     Expire(usize),
     /// The oldest ready replica of a model dies.
     Die(usize),
+    /// One of the models that share a replica is in it.
+    Switched(usize),
 }
 
 impl What {
     fn class(self) -> u8 {
         match self {
             Self::Turn(_) => 0,
-            Self::PhaseOver(_) => 1,
+            Self::PhaseOver(_) | Self::Switched(_) => 1,
             Self::Arrival(..) => 2,
             Self::GiveUp(_) | Self::Expel(_) => 3,
             Self::Begin(_) => 4,
@@ -44,6 +46,8 @@ impl What {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
     Held,
+    /// Until its model is in the replica.
+    Awaits(usize),
     At(usize),
     Over,
 }
@@ -52,6 +56,8 @@ struct Request {
     model: usize,
     stream: usize,
     wakes: bool,
+    /// Which of the models that share the replicas.
+    wants: usize,
     arrived: Nanos,
     /// How many replicas there had ever been.
     replicas_before: usize,
@@ -76,6 +82,9 @@ pub(super) struct Server {
     pub(super) phases_done: usize,
     pub(super) ready_at: Nanos,
     pub(super) work: Box<dyn Replica>,
+    /// The models in it, least recently called for first, where several share it.
+    pub(super) models: Vec<usize>,
+    pub(super) is_switching: bool,
     /// When its work is due, as it stands on the agenda.
     pub(super) foreseen: Option<Nanos>,
     pub(super) idle_since: Nanos,
@@ -191,6 +200,7 @@ impl Fleet<'_> {
                 }
             }
             What::Die(model) => self.die(model),
+            What::Switched(server) => self.switched(server),
         }
     }
 
@@ -224,7 +234,18 @@ impl Fleet<'_> {
     }
 
     pub(super) fn is_idle(&self, server: usize) -> bool {
-        self.servers[server].stage == Stage::Ready && self.servers[server].work.holds().is_empty()
+        self.servers[server].stage == Stage::Ready && self.load(server) == 0
+    }
+
+    /// Requests at a replica.
+    fn load(&self, server: usize) -> usize {
+        self.servers[server].work.holds().len() + usize::from(self.awaiting(server).is_some())
+    }
+
+    /// The request that waits for its model to be in a replica.
+    pub(super) fn awaiting(&self, server: usize) -> Option<usize> {
+        let mut all = self.requests.iter();
+        all.position(|one| one.place == Place::Awaits(server))
     }
 
     /// Replicas that the requests are worth, and with them the buffer.
@@ -260,6 +281,7 @@ impl Fleet<'_> {
             model,
             stream,
             wakes: from.wakes,
+            wants: from.model,
             arrived: self.now,
             replicas_before: self.servers.len(),
             cold: false,
@@ -281,8 +303,9 @@ impl Fleet<'_> {
     }
 
     /// Lets a request wait its turn, or refuses it or the one that must give way to it.
-    fn hold(&mut self, key: usize) {
+    pub(super) fn hold(&mut self, key: usize) {
         let model = self.requests[key].model;
+        self.requests[key].place = Place::Held;
         let priority = |fleet: &Self, key: usize| fleet.requests[key].job.priority;
         let mine = priority(self, key);
         let limit = self.model(model).queue_limit.unwrap_or(u32::MAX) as usize;
@@ -316,6 +339,8 @@ impl Fleet<'_> {
         let job = &self.requests[key].job;
         let free = self.ready(model).into_iter();
         let free = free.filter(|&one| self.servers[one].work.has_room(job));
+        let free = free.filter(|&one| self.has(one, key) || self.leaver(one).is_some());
+        let free = free.filter(|&one| !self.servers[one].is_switching);
         let order = self.model(model).idle_order;
         free.min_by_key(|&one| {
             let (since, serial) = (
@@ -327,25 +352,102 @@ impl Fleet<'_> {
                 "least-recently-idle" => (since, serial),
                 _ => (0, -serial),
             };
-            (self.servers[one].work.holds().len(), chosen)
+            (!self.has(one, key), self.load(one), chosen)
         })
     }
 
     /// Hands held requests over while there is room for the first of them.
     pub(super) fn serve(&mut self, model: usize) {
-        while let Some(&key) = self.held[model].first()
-            && let Some(server) = self.free_server(model, key)
-        {
-            self.held[model].remove(0);
-            let (now, by) = (self.now, &mut self.servers[server]);
-            by.is_overdue = false;
-            let request = &mut self.requests[key];
-            request.cold = by.ready_at > request.arrived || server >= request.replicas_before;
-            request.place = Place::At(server);
-            by.work.push(now, request.job);
+        while let Some((key, server)) = self.next_served(model) {
+            self.held[model].retain(|&other| other != key);
+            self.servers[server].is_overdue = false;
             self.forget(What::Expire(server));
-            self.forget(What::Expel(key));
-            self.look_ahead(server);
+            if self.has(server, key) {
+                self.hand_over(key, server);
+            } else {
+                self.switch(key, server);
+            }
+        }
+    }
+
+    /// The first of the held, or the first for whom there is room where one may overtake another.
+    fn next_served(&self, model: usize) -> Option<(usize, usize)> {
+        let sharing = self.model(model).sharing;
+        let all = sharing.is_some_and(|sharing| sharing.first_fit);
+        let most = if all { usize::MAX } else { 1 };
+        let mut some = self.held[model].iter().take(most);
+        some.find_map(|&key| Some((key, self.free_server(model, key)?)))
+    }
+
+    fn hand_over(&mut self, key: usize, server: usize) {
+        let wants = self.requests[key].wants;
+        let (now, by) = (self.now, &mut self.servers[server]);
+        if let Some(index) = by.models.iter().position(|&model| model == wants) {
+            by.models.remove(index);
+            by.models.push(wants);
+        }
+        let request = &mut self.requests[key];
+        request.cold = by.ready_at > request.arrived || server >= request.replicas_before;
+        request.place = Place::At(server);
+        by.work.push(now, request.job);
+        self.forget(What::Expel(key));
+        self.look_ahead(server);
+    }
+
+    /// Whether the model of a request is in a replica, so that it need not be brought in.
+    fn has(&self, server: usize, key: usize) -> bool {
+        let wants = self.requests[key].wants;
+        match self.model(self.servers[server].model).sharing {
+            None => true,
+            Some(sharing) if sharing.keeps_own && wants == 0 => true,
+            Some(_) => self.servers[server].models.contains(&wants),
+        }
+    }
+
+    /// Where in the list of a replica's models another can come in: behind the last, or instead of the first without requests.
+    fn leaver(&self, server: usize) -> Option<usize> {
+        let own = self.model(self.servers[server].model);
+        let there = &self.servers[server].models;
+        if there.len() < own.sharing?.at_once as usize {
+            return Some(there.len());
+        }
+        there.iter().position(|&model| {
+            let here = |one: &Request| one.place == Place::At(server) && one.wants == model;
+            !self.requests.iter().any(here)
+        })
+    }
+
+    /// Brings the model of a request into a replica.
+    fn switch(&mut self, key: usize, server: usize) {
+        let leaver = self.leaver(server).expect("one can come in");
+        let sharing = self.model(self.requests[key].model).sharing;
+        let by = &mut self.servers[server];
+        if leaver < by.models.len() {
+            by.models.remove(leaver);
+        }
+        by.models.push(self.requests[key].wants);
+        by.is_switching = true;
+        self.requests[key].place = Place::Awaits(server);
+        let span = sharing.expect("models share it").switch;
+        self.foresee(self.now + span, What::Switched(server));
+    }
+
+    fn switched(&mut self, server: usize) {
+        self.servers[server].is_switching = false;
+        self.hand_over_awaiting(server);
+        let model = self.servers[server].model;
+        self.serve(model);
+        self.settle(model);
+    }
+
+    /// Hands over the request whose model has been brought in, unless a batch has begun meanwhile.
+    pub(super) fn hand_over_awaiting(&mut self, server: usize) {
+        let by = &self.servers[server];
+        if let Some(key) = self.awaiting(server)
+            && !by.is_switching
+            && by.work.has_room(&self.requests[key].job)
+        {
+            self.hand_over(key, server);
         }
     }
 
@@ -357,7 +459,7 @@ impl Fleet<'_> {
         let request = &mut self.requests[key];
         let token = match request.place {
             Place::At(server) => self.servers[server].work.first_token(key),
-            Place::Held | Place::Over => None,
+            Place::Held | Place::Awaits(_) | Place::Over => None,
         };
         request.place = Place::Over;
         self.ended.push(Ended {
@@ -387,16 +489,24 @@ impl Fleet<'_> {
         } else {
             self.leave_queue(key);
             self.end(key, Outcome::TimedOut);
-            self.serve(model);
+            self.after_leaving(model, place);
         }
         self.settle(model);
     }
 
+    fn after_leaving(&mut self, model: usize, place: Place) {
+        if let Place::Awaits(server) = place {
+            self.after_work(server);
+        } else {
+            self.serve(model);
+        }
+    }
+
     fn expel(&mut self, key: usize) {
-        let model = self.requests[key].model;
+        let Request { model, place, .. } = self.requests[key];
         self.leave_queue(key);
         self.refuse(key, 503);
-        self.serve(model);
+        self.after_leaving(model, place);
         self.settle(model);
     }
 

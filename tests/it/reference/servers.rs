@@ -13,6 +13,11 @@ impl Fleet<'_> {
             phases_done: 0,
             ready_at: Nanos::MAX,
             work: replica::new(&self.model(model).service),
+            models: match self.model(model).sharing {
+                Some(sharing) if !sharing.keeps_own => vec![0],
+                _ => Vec::new(),
+            },
+            is_switching: false,
             foreseen: None,
             idle_since: self.now,
             is_overdue: false,
@@ -113,6 +118,7 @@ impl Fleet<'_> {
     /// A replica may have room, or nothing to do: its keep-alive counts from now.
     pub(super) fn after_work(&mut self, server: usize) {
         let model = self.servers[server].model;
+        self.hand_over_awaiting(server);
         self.serve(model);
         if !self.is_idle(server) {
             return;
@@ -178,6 +184,7 @@ impl Fleet<'_> {
             What::Begin(server),
             What::PhaseOver(server),
             What::Expire(server),
+            What::Switched(server),
         ] {
             self.forget(what);
         }
@@ -189,9 +196,13 @@ impl Fleet<'_> {
             return;
         };
         let lost = self.servers[oldest].work.holds();
+        let awaits = self.awaiting(oldest);
         self.stop(oldest);
         for key in lost {
             self.end(key, Outcome::Failed);
+        }
+        if let Some(key) = awaits {
+            self.hold(key);
         }
         self.scale(model);
         self.settle(model);

@@ -39,9 +39,19 @@ pub(crate) struct Model {
     pub(crate) queue_limit: Option<u32>,
     pub(crate) queue_timeout: Option<Nanos>,
     pub(crate) hold_while_cold: bool,
+    pub(crate) sharing: Option<Sharing>,
     /// When the oldest ready replica dies.
     pub(crate) failures: Vec<Nanos>,
     pub(crate) streams: Vec<Stream>,
+}
+
+/// How models share the replicas.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sharing {
+    pub(crate) at_once: u32,
+    pub(crate) keeps_own: bool,
+    pub(crate) switch: Nanos,
+    pub(crate) first_fit: bool,
 }
 
 /// How a replica works.
@@ -93,6 +103,8 @@ pub(crate) struct Stream {
     /// 0, 50 or 100.
     pub(crate) cached_percent: u32,
     pub(crate) output_tokens: u32,
+    /// Which of the models that share the replicas; 0 is their own.
+    pub(crate) model: usize,
     pub(crate) priority: u8,
     pub(crate) wakes: bool,
     pub(crate) timeout: Option<Nanos>,
@@ -261,9 +273,24 @@ impl Model {
             self.hold_while_cold,
         )
         .expect("text");
+        if let Some(sharing) = self.sharing {
+            writeln!(text, "{}", sharing.to_toml()).expect("text");
+        }
         for (index, stream) in self.streams.iter().enumerate() {
             stream.write(index, text);
         }
+    }
+}
+
+impl Sharing {
+    fn to_toml(self) -> String {
+        format!(
+            "sharing.{} = {{ at_once = {}, switch = \"{}\", order = \"{}\" }}",
+            if self.keeps_own { "adapters" } else { "models" },
+            self.at_once,
+            span(self.switch),
+            if self.first_fit { "first-fit" } else { "fcfs" },
+        )
     }
 }
 
@@ -273,13 +300,18 @@ impl Stream {
         writeln!(
             text,
             "traffic.t{index} = {{ arrivals.at.times = {times:?}, prompt_tokens = {}, cached_share = \"{}%\", \
-             output_tokens = {}, priority = {}, wakes = {}, timeout = \"{}\" }}",
+             output_tokens = {}, priority = {}, wakes = {}, timeout = \"{}\"{} }}",
             self.prompt_tokens,
             self.cached_percent,
             self.output_tokens,
             self.priority,
             self.wakes,
             span_or(self.timeout, "none"),
+            if self.model == 0 {
+                String::new()
+            } else {
+                format!(", model = \"other-{}\"", self.model)
+            },
         )
         .expect("text");
     }

@@ -1,16 +1,14 @@
 //! `analyze`: what requests that were measured say, whoever measured them.
 
-mod reported;
-
-use std::io::Read as _;
-
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
 use jiff::tz::TimeZone;
 
+use super::figures;
+use super::files::{Tables, read, zone};
 use super::options::{FormatName, Statistics};
 use super::terminal::Terminal;
-use crate::import::{self, Imported, Options, Unit};
+use crate::import::Imported;
 use crate::measure::analysis::Method;
 use crate::report::analysis::{self, Findings, Settings};
 
@@ -61,30 +59,6 @@ pub(super) struct Analyze {
     format: FormatName,
 }
 
-/// How to read tables that no known program wrote.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Tables")]
-struct Tables {
-    /// The column that holds the TTFT
-    #[arg(long, value_name = "NAME")]
-    column: Option<String>,
-    /// The unit of that column, where its name does not tell: s, ms, us or ns
-    #[arg(long, value_name = "UNIT", requires = "column")]
-    unit: Option<Unit>,
-    /// The column that tells whether a request succeeded (empty, 0, 200, ok, true, success, healthy)
-    #[arg(long, value_name = "NAME", requires = "column")]
-    status_column: Option<String>,
-    /// The column that holds when a request was sent: dates, or numbers
-    #[arg(long, value_name = "NAME", requires = "column")]
-    time_column: Option<String>,
-    /// The unit of that column, where it holds numbers and its name does not tell
-    #[arg(long, value_name = "UNIT", requires = "time_column")]
-    time_unit: Option<Unit>,
-    /// Columns whose values split the rows, such as provider,model
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "column")]
-    by: Vec<String>,
-}
-
 const EXAMPLES: &str = "\
 Examples:
   thermocline analyze observations.jsonl
@@ -100,19 +74,11 @@ impl Analyze {
     pub(super) fn run(&self, terminal: &Terminal) -> anyhow::Result<()> {
         let (format, width) = (self.format.into(), terminal.width());
         if let Some(text) = &self.reported {
-            let reported = reported::parse(text)?;
+            let reported = figures::parse("--reported", text, figures::REPORTED)?.reported();
             terminal.results(|out| analysis::reported::write(&reported, format, width, out))?;
             return Ok(());
         }
-        let options = Options {
-            zone: self.timezone.clone(),
-            column: self.tables.column.clone(),
-            unit: self.tables.unit,
-            time_column: self.tables.time_column.clone(),
-            time_unit: self.tables.time_unit,
-            status_column: self.tables.status_column.clone(),
-            by: self.tables.by.clone(),
-        };
+        let options = self.tables.options(&self.timezone);
         let files = self.files.iter().map(|file| read(file, &options));
         let files: Vec<Imported> = files.collect::<anyhow::Result<_>>()?;
         self.refuse_to_merge(&files)?;
@@ -156,25 +122,4 @@ fn share(text: &str) -> Result<f64, String> {
     share
         .filter(|share| *share > 0.0 && *share < 1.0)
         .ok_or_else(|| "a share between 0 % and 100 %, such as 1%, is needed".to_owned())
-}
-
-fn zone(name: &str) -> Result<TimeZone, String> {
-    match name {
-        "UTC" => Ok(TimeZone::UTC),
-        "local" => Ok(TimeZone::system()),
-        _ => TimeZone::get(name)
-            .map_err(|_| "not a known zone; such as UTC, Europe/Berlin or local".to_owned()),
-    }
-}
-
-fn read(file: &str, options: &Options) -> anyhow::Result<Imported> {
-    if file == "-" {
-        let mut bytes = Vec::new();
-        std::io::stdin()
-            .read_to_end(&mut bytes)
-            .context("could not read standard input")?;
-        return Ok(import::read("<stdin>", bytes, options)?);
-    }
-    let bytes = std::fs::read(file).with_context(|| format!("could not read `{file}`"))?;
-    Ok(import::read(file, bytes, options)?)
 }

@@ -1,4 +1,4 @@
-//! Reading `median=0.55s,p95=6.3s,cv=541%,n=75`.
+//! Figures on the command line: `median=0.55s,p95=6.3s,cv=541%,n=75`.
 
 use anyhow::anyhow;
 
@@ -6,19 +6,63 @@ use crate::import::Unit;
 use crate::measure::feasible::{Divisor, Published, Rounded};
 use crate::measure::reported::Reported;
 use crate::scenario::did_you_mean;
+use crate::stats::CvDefinition;
 
-const KEYS: [&str; 8] = ["median", "p95", "cv", "n", "std", "timeout", "max", "floor"];
+/// What can be given of figures that are only examined.
+pub(super) const REPORTED: &[&str] =
+    &["median", "p95", "cv", "n", "std", "timeout", "max", "floor"];
+/// What can be given of figures that something is fitted to.
+pub(super) const SUMMARY: &[&str] = &[
+    "median",
+    "p95",
+    "cv",
+    "n",
+    "std",
+    "timeout",
+    "max",
+    "floor",
+    "cv-definition",
+];
 
-/// Reads what is reported; says everything that is wrong with it at once.
-pub(super) fn parse(text: &str) -> anyhow::Result<Reported> {
-    let mut fields = Fields::default();
+/// Figures as given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Given {
+    pub(super) published: Published,
+    pub(super) n: Option<usize>,
+    pub(super) std: Option<Rounded>,
+    pub(super) max: Option<Rounded>,
+    pub(super) timeout_s: Option<f64>,
+    pub(super) floor_s: f64,
+    pub(super) definition: Option<CvDefinition>,
+}
+
+impl Given {
+    /// As something that can be or not.
+    pub(super) fn reported(&self) -> Reported {
+        let max = self.max.map(|one| one.value + one.half_unit);
+        Reported {
+            published: self.published,
+            n: self.n,
+            std: self.std,
+            cap_s: [self.timeout_s, max].into_iter().flatten().reduce(f64::min),
+            floor_s: self.floor_s,
+        }
+    }
+}
+
+/// Reads figures that `option` gives, of which `keys` are known; says everything that is wrong with them at once.
+pub(super) fn parse(option: &str, text: &str, keys: &[&'static str]) -> anyhow::Result<Given> {
+    let mut fields = Fields {
+        keys: keys.to_vec(),
+        ..Fields::default()
+    };
     for part in text.split(',').map(str::trim) {
         fields.read(part);
     }
-    fields.reported().map_err(|problems| {
+    fields.given().map_err(|problems| {
         let lines: Vec<String> = problems
             .iter()
-            .map(|problem| format!("--reported: {problem}"))
+            .map(|problem| format!("{option}: {problem}"))
             .collect();
         anyhow!(
             "{}\nhelp: such as median=0.55s,p95=6.3s,cv=541%,n=75,timeout=120s",
@@ -29,6 +73,8 @@ pub(super) fn parse(text: &str) -> anyhow::Result<Reported> {
 
 #[derive(Default)]
 struct Fields {
+    keys: Vec<&'static str>,
+    definition: Option<CvDefinition>,
     spans: Vec<(&'static str, Rounded)>,
     cv: Option<Rounded>,
     n: Option<usize>,
@@ -49,9 +95,10 @@ impl Fields {
             return;
         }
         self.seen.push(key.to_owned());
-        let Some(known) = KEYS.into_iter().find(|known| *known == key) else {
-            let help = did_you_mean(key, KEYS).map_or_else(
-                || format!("known: {}", KEYS.join(", ")),
+        let keys = &self.keys;
+        let Some(&known) = keys.iter().find(|known| **known == key) else {
+            let help = did_you_mean(key, keys.iter().copied()).map_or_else(
+                || format!("known: {}", keys.join(", ")),
                 |near| format!("did you mean `{near}`?"),
             );
             self.problems.push(format!("unknown key `{key}`; {help}"));
@@ -73,6 +120,10 @@ impl Fields {
                     "cv: found `{value}`, a percentage such as 541% is needed"
                 )),
             },
+            "cv-definition" => match value.parse() {
+                Ok(definition) => self.definition = Some(definition),
+                Err(error) => self.problems.push(format!("cv-definition: {error}")),
+            },
             span => match seconds(value) {
                 Some(value) => self.spans.push((span, value)),
                 None => self.problems.push(format!(
@@ -87,7 +138,7 @@ impl Fields {
         found.map(|(_, value)| *value)
     }
 
-    fn reported(mut self) -> Result<Reported, Vec<String>> {
+    fn given(mut self) -> Result<Given, Vec<String>> {
         for key in ["median", "p95", "cv"] {
             if !self.seen.iter().any(|seen| seen == key) {
                 self.problems.push(format!("`{key}` is missing"));
@@ -111,10 +162,7 @@ impl Fields {
         if !self.problems.is_empty() {
             return Err(self.problems);
         }
-        let most = |key| self.span(key).map(|one| one.value + one.half_unit);
-        let timeout = self.span("timeout").map(|one| one.value);
-        let caps = [timeout, most("max")].into_iter().flatten();
-        Ok(Reported {
+        Ok(Given {
             published: Published {
                 median,
                 p95,
@@ -123,8 +171,10 @@ impl Fields {
             },
             n: self.n,
             std: self.span("std"),
-            cap_s: caps.reduce(f64::min),
+            max: self.span("max"),
+            timeout_s: self.span("timeout").map(|one| one.value),
             floor_s,
+            definition: self.definition,
         })
     }
 }
@@ -155,8 +205,10 @@ mod tests {
 
     #[test]
     fn figures_carry_their_rounding_and_their_unit() {
-        let found = parse("median=550ms, p95=6.3s, cv=541%, n=75, timeout=2min, std=3.0s");
-        let found = found.expect("sound");
+        let text = "median=550ms, p95=6.3s, cv=541%, n=75, timeout=2min, std=3.0s";
+        let found = parse("--reported", text, REPORTED)
+            .expect("sound")
+            .reported();
         assert!((found.published.median.value - 0.55).abs() < 1e-12);
         assert!((found.published.median.half_unit - 0.0005).abs() < 1e-12);
         assert_eq!((found.n, found.cap_s), (Some(75), Some(120.0)));
@@ -166,7 +218,9 @@ mod tests {
     #[test]
     fn everything_wrong_is_said_at_once() {
         let text = "medain=1s,p95=6.3,cv=541,n=x,n=3,std";
-        let error = parse(text).expect_err("wrong").to_string();
+        let error = parse("--reported", text, REPORTED)
+            .expect_err("wrong")
+            .to_string();
         for part in [
             "unknown key `medain`; did you mean `median`?",
             "p95: found `6.3`, a time with its unit",
@@ -178,7 +232,7 @@ mod tests {
         ] {
             assert!(error.contains(part), "{part} is missing in:\n{error}");
         }
-        let swapped = parse("median=5s,p95=1s,cv=20%")
+        let swapped = parse("--summary", "median=5s,p95=1s,cv=20%", SUMMARY)
             .expect_err("wrong")
             .to_string();
         assert!(swapped.contains("p95 is below the median"), "{swapped}");

@@ -1,0 +1,201 @@
+//! `calibrate`: which decisions would have given what was measured, and how surely.
+
+mod fitted;
+mod given;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use clap::Args;
+use jiff::tz::TimeZone;
+use rayon::ThreadPool;
+
+use super::builtin;
+use super::failure::No;
+use super::files::{Tables, zone};
+use super::options::{Chosen, FormatName, duration};
+use super::terminal::Terminal;
+use crate::calibrate::free::{Free, Place};
+use crate::calibrate::observed::Simulator;
+use crate::calibrate::posterior::Posterior;
+use crate::calibrate::predict::{predict, predictions};
+use crate::calibrate::search::{LEAST, Progress, search};
+use crate::experiment::Plan;
+use crate::report::calibrate::CalibrationReport;
+use crate::report::number;
+use crate::scenario::{self, Overrides};
+use crate::stats::PercentileMethod;
+use given::Given;
+
+/// Find the decisions behind a measurement, and how sure they are
+///
+/// The scenario names values that are free in its `[calibrate]` table. Settings that would have given the measurement are found by
+/// simulating it at thousands of them; what is left is an interval for each value, which values cannot be told apart, and a
+/// check whether the scenario does what was measured at all: if not, the exit code is 1.
+#[derive(Clone, Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(super) struct Calibrate {
+    #[command(flatten)]
+    scenario: Chosen,
+    #[command(flatten)]
+    given: Given,
+    #[command(flatten)]
+    tables: Tables,
+    /// Zone of the hours of the week: UTC, a name such as Europe/Berlin, or `local`
+    #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = zone, help_heading = "Measurement")]
+    timezone: TimeZone,
+    /// Simulations of the search
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(LEAST..=10_000_000), help_heading = "Statistics")]
+    simulations: u64,
+    /// Instead: as many simulations as fit into this span. How many that were is told, and gives the same again
+    #[arg(long, value_name = "SPAN", value_parser = duration, conflicts_with = "simulations", help_heading = "Statistics")]
+    budget: Option<crate::time::Duration>,
+    /// Threads for the runs, 0 for all cores; never changes a result
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Terminal")]
+    threads: usize,
+    /// How results are written
+    #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
+    format: FormatName,
+    /// Write the calibrated scenario, which `simulate` runs, to this file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    out: Option<PathBuf>,
+    /// Replace the file if it is there
+    #[arg(long, requires = "out", help_heading = "Output")]
+    force: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  thermocline calibrate my-scenario.toml --measured observations.jsonl --out calibrated.toml
+      From what `measure` recorded
+  thermocline calibrate my-scenario.toml --measured probes.csv --column ttft_ms --time-column hour_utc
+      From any table that `analyze` reads
+  thermocline calibrate my-scenario.toml --summary median=0.55s,p95=6.3s,cv=541%,n=75,cv-definition=std/median
+      From published figures alone";
+
+impl Calibrate {
+    pub(super) fn run(&self, command: &[String], terminal: &Terminal) -> anyhow::Result<()> {
+        let text = builtin::find(&self.scenario.scenario)?;
+        let common = self.scenario.overrides(PercentileMethod::default());
+        let (plan, free, _) = scenario::load_with_free(&text.name, &text.text, &common)?;
+        if free.is_empty() {
+            bail!(
+                "`{}` has no `[calibrate]` table: nothing in it is free\nhelp: free a value, for example\n\n{EXAMPLE}",
+                text.name
+            );
+        }
+        let measured = self.given.read(&plan, &self.tables, &self.timezone)?;
+        let free: Vec<Free> = free.into_iter().chain(measured.nuisance.clone()).collect();
+        let at = |values: &[String]| {
+            let paths = free.iter().filter_map(|free| match &free.place {
+                Place::Path(path) => Some(path),
+                Place::Requests | Place::CvDefinition => None,
+            });
+            let set = paths
+                .zip(values)
+                .map(|(path, value)| format!("{path}={value}"));
+            Overrides {
+                set: common.set.iter().cloned().chain(set).collect(),
+                ..common.clone()
+            }
+        };
+        let make = |values: &[String]| -> Option<Plan> {
+            let loaded = scenario::load(&text.name, &text.text, &at(values)).ok();
+            loaded.map(|(plan, _)| plan)
+        };
+        let simulator = Simulator {
+            free: &free,
+            series: &measured.series,
+            maker: &make,
+        };
+        // A path that leads nowhere is told as such, not as a setting that cannot be.
+        let middle = simulator.texts(&vec![0.5; free.len()]);
+        scenario::load(&text.name, &text.text, &at(&middle))?;
+
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(self.threads)
+            .build()?;
+        let simulations = self.simulations(&simulator, plan.seed, &pool);
+        let posterior = searched(&simulator, plan.seed, simulations, &pool, terminal)?;
+        let prediction = terminal.progress(predictions(simulations) as u64, |step| {
+            pool.install(|| predict(&simulator, &posterior, step))
+        });
+        let report = CalibrationReport {
+            name: &text.name,
+            plan: &plan,
+            series: &measured.series,
+            sources: &measured.sources,
+            posterior: &posterior,
+            prediction: &prediction,
+        };
+        let format = self.format.into();
+        terminal.results(|out| report.write(format, terminal.width(), out))?;
+        if let Some(path) = &self.out {
+            let values = at(&simulator.texts(&posterior.point()));
+            let scenario = fitted::scenario(&text, &values, &report, command)?;
+            fitted::write(path, &scenario, self.force)?;
+            terminal.note(&format!("wrote {}", path.display()));
+        }
+        if prediction.is_calibrated() {
+            Ok(())
+        } else {
+            Err(No.into())
+        }
+    }
+
+    /// How many simulations the budget allows.
+    fn simulations(&self, simulator: &Simulator<'_>, seed: u64, pool: &ThreadPool) -> u64 {
+        let Some(budget) = self.budget else {
+            return self.simulations;
+        };
+        let began = Instant::now();
+        // Whether some settings cannot be is found out again by the search.
+        let _ = pool.install(|| search(simulator, seed, LEAST, &|_| ()));
+        let rate = LEAST as f64 / began.elapsed().as_secs_f64();
+        // The check takes a fifth again.
+        let left = (budget.as_secs() - began.elapsed().as_secs_f64()).max(0.0);
+        let fits = (left * rate / 1.2 / 1000.0) as u64 * 1000;
+        fits.clamp(LEAST, 10_000_000)
+    }
+}
+
+const EXAMPLE: &str = "\
+[calibrate.keep_alive]
+path = \"providers.*.deployments.*.scaling.keep_alive\"
+range.log = { from = \"1m\", to = \"2h\" }";
+
+/// Searches and shows how far it is.
+fn searched(
+    simulator: &Simulator<'_>,
+    seed: u64,
+    simulations: u64,
+    pool: &ThreadPool,
+    terminal: &Terminal,
+) -> anyhow::Result<Posterior> {
+    let live = terminal.live();
+    let began = Instant::now();
+    let show = |progress: Progress| {
+        // Work that is soon over needs no words.
+        if live.is_shown() && began.elapsed() > Duration::from_secs(1) {
+            live.show(told(&progress));
+        }
+    };
+    // Progress is told from the thread that searches, so the pool is entered piece by piece.
+    Ok(pool.install(|| search(simulator, seed, simulations, &show))?)
+}
+
+fn told(progress: &Progress) -> String {
+    let near = if progress.distance.is_finite() {
+        format!(", within {:.2} deviations", progress.distance)
+    } else {
+        String::new()
+    };
+    format!(
+        "{} of {} simulations, round {}: {} of the prior left{near}",
+        number::count(progress.done),
+        number::count(progress.simulations),
+        progress.round,
+        number::percent(100.0 * progress.region),
+    )
+}
