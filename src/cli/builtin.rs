@@ -38,7 +38,9 @@ pub(super) const ALL: &[Builtin] = &builtins![
     "warm-pool",
     "warm-pool-sizing",
     "deepseek-v4-pro",
-    "kimi-k2.6"
+    "kimi-k2.6",
+    "catalogue",
+    "bets"
 ];
 
 /// A scenario's text and what it is called.
