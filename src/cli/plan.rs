@@ -52,7 +52,7 @@ pub(super) struct PlanCommand {
     /// Share of the requests whose models must meet the objective
     #[arg(long, value_name = "PERCENT", default_value = "100%", value_parser = percent, help_heading = "Scenario")]
     share: f64,
-    /// What a serverless offer of the same model takes for a million tokens [USD]: from which volume on is the answer cheaper?
+    /// What a serverless offer of the same model takes in USD for a million tokens: from which volume on is the answer cheaper?
     #[arg(long, value_name = "USD", help_heading = "Scenario")]
     serverless: Option<f64>,
     /// Confidence of the upper ends

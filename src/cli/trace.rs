@@ -76,10 +76,10 @@ struct Table {
     /// The unit of that column, where it holds numbers and its name does not tell: s, ms, us or ns
     #[arg(long, value_name = "UNIT", requires = "time_column")]
     time_unit: Option<Unit>,
-    /// The column that holds the lengths of prompts [tokens]
+    /// The column that holds the lengths of prompts, in tokens
     #[arg(long, value_name = "NAME", requires = "time_column")]
     prompt_column: Option<String>,
-    /// The column that holds the lengths of answers [tokens]
+    /// The column that holds the lengths of answers, in tokens
     #[arg(long, value_name = "NAME", requires = "time_column")]
     output_column: Option<String>,
     /// The column that holds which model was asked

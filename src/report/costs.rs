@@ -15,7 +15,7 @@ use crate::experiment::Part;
 pub(super) struct Costs {
     /// What the provider pays per answered request \[USD\].
     pub(super) per_request_usd: Option<f64>,
-    /// What it pays per million tokens, read and written [USD].
+    /// What it pays per million tokens, read and written \[USD\].
     pub(super) per_million_tokens_usd: Option<f64>,
     /// GPU-hours that are billed by time.
     pub(super) billed_gpu_hours: Option<f64>,
