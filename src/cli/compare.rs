@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::builtin;
-use super::options::FormatName;
+use super::options::Runs;
 use super::terminal::Terminal;
 use crate::experiment::Plan;
 use crate::experiment::compare::{Questions, Side, compare, runs};
@@ -49,12 +49,8 @@ pub(super) struct Compare {
         help_heading = "Statistics"
     )]
     percentile: PercentileMethod,
-    /// Threads for the runs, 0 for all cores; never changes a result
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Terminal")]
-    threads: usize,
-    /// How results are written
-    #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
-    format: FormatName,
+    #[command(flatten)]
+    runs: Runs,
 }
 
 /// What the sides are.
@@ -128,9 +124,7 @@ impl Compare {
             metric: self.metric.into(),
             benchmarks,
         };
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads)
-            .build()?;
+        let pool = self.runs.pool()?;
         let comparison = terminal.progress(runs(&sides, &questions), |step| {
             pool.install(|| compare(&sides, &questions, step))
         });
@@ -142,7 +136,7 @@ impl Compare {
             comparison: &comparison,
             notes: &notes(&sides),
         };
-        let format = self.format.into();
+        let format = self.runs.format.into();
         terminal.results(|out| report.write(format, terminal.width(), out))?;
         Ok(())
     }

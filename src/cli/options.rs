@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use crate::record;
 use crate::report::Format;
@@ -81,6 +82,29 @@ pub(super) struct Statistics {
     /// Which relative spread gives the verdict: std/mean or std/median; both are always shown
     #[arg(long, value_name = "DEFINITION", default_value = "std/mean")]
     pub(super) cv: CvDefinition,
+}
+
+/// On how many threads runs are made, and how what came of them is written.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct Runs {
+    /// Threads for the runs, 0 for all cores; never changes a result
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Terminal")]
+    threads: usize,
+    /// How results are written
+    #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
+    pub(super) format: FormatName,
+}
+
+impl Runs {
+    /// The threads.
+    pub(super) fn pool(self) -> Result<ThreadPool, ThreadPoolBuildError> {
+        pool(self.threads)
+    }
+}
+
+/// So many threads, 0 for one a core.
+pub(super) fn pool(threads: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
+    ThreadPoolBuilder::new().num_threads(threads).build()
 }
 
 /// Where results go.

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::builtin;
 use super::failure::No;
-use super::options::{Chosen, FormatName, duration, percent};
+use super::options::{Chosen, Runs, duration, percent};
 use super::terminal::Terminal;
 use super::vary::{self, Axis};
 use crate::experiment::Plan;
@@ -69,12 +69,8 @@ pub(super) struct PlanCommand {
         help_heading = "Statistics"
     )]
     budget: u64,
-    /// Threads for the runs, 0 for all cores; never changes a result
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Terminal")]
-    threads: usize,
-    /// How results are written
-    #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
-    format: FormatName,
+    #[command(flatten)]
+    runs: Runs,
 }
 
 const EXAMPLES: &str = "\
@@ -137,9 +133,7 @@ impl PlanCommand {
         let all = vary::settings(&self.free)?;
         let (settings, plans, impossible) = self.plans(all)?;
         let aim = self.aim(&plans[0])?;
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads)
-            .build()?;
+        let pool = self.runs.pool()?;
         let found = terminal.progress(runs(&plans, &aim), |step| {
             pool.install(|| plan(&plans, &aim, step))
         });
@@ -155,7 +149,7 @@ impl PlanCommand {
             edges: &edges,
             serverless: self.serverless(&plans[0], &found),
         };
-        let format = self.format.into();
+        let format = self.runs.format.into();
         terminal.results(|out| report.write(format, terminal.width(), out))?;
         match found.answer() {
             Some(_) => Ok(()),

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::builtin;
-use super::options::{Chosen, Output, Statistics, Whose};
+use super::options::{Chosen, Output, Statistics, Whose, pool};
 use super::terminal::Terminal;
 use crate::experiment::repeat::{Outcome, repeat};
 use crate::experiment::{Keep, Plan};
@@ -76,9 +76,7 @@ impl Simulate {
     }
 
     fn simulated(&self, plan: &Plan, terminal: &Terminal) -> anyhow::Result<Outcome> {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads)
-            .build()?;
+        let pool = pool(self.threads)?;
         let is_kept = self.output.out.is_some();
         let keep = Keep {
             everybody: is_kept && self.output.requests == Whose::Everybody,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::builtin::{self, Text};
-use super::options::{Chosen, FormatName};
+use super::options::{Chosen, Runs};
 use super::terminal::Terminal;
 use super::vary::{self, Axis};
 use crate::experiment::Plan;
@@ -45,12 +45,8 @@ pub(super) struct Sweep {
         help_heading = "Statistics"
     )]
     percentile: PercentileMethod,
-    /// Threads for the runs, 0 for all cores; never changes a result
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Terminal")]
-    threads: usize,
-    /// How results are written
-    #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
-    format: FormatName,
+    #[command(flatten)]
+    runs: Runs,
     /// Also write a run folder: manifest, scenario, summary, every setting, a picture of each model
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     out: Option<PathBuf>,
@@ -82,9 +78,7 @@ impl Sweep {
         let folder = self.out.as_deref();
         let folder = folder.map(|path| Folder::new(path, self.force));
         let folder = folder.transpose()?;
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads)
-            .build()?;
+        let pool = self.runs.pool()?;
         let points = terminal.progress(runs(&plans, self.repeat), |step| {
             pool.install(|| sweep(&plans, self.repeat, step))
         });
@@ -106,7 +100,7 @@ impl Sweep {
             })?;
             terminal.note(&format!("wrote {}", folder.path().display()));
         }
-        let format = self.format.into();
+        let format = self.runs.format.into();
         terminal.results(|out| report.write(format, terminal.width(), out))?;
         Ok(())
     }

@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::failure::No;
-use super::options::FormatName;
+use super::options::Runs;
 use super::terminal::Terminal;
 use crate::report::theory::Comparison;
 use crate::scenario::did_you_mean;
@@ -23,12 +23,8 @@ pub(super) struct Theory {
     /// Seed of all randomness; at another one an interval may miss by chance
     #[arg(long, value_name = "N", default_value_t = SEED, help_heading = "Scenario")]
     seed: u64,
-    /// Threads for the runs, 0 for all cores; never changes a result
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Terminal")]
-    threads: usize,
-    /// How results are written
-    #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
-    format: FormatName,
+    #[command(flatten)]
+    runs: Runs,
 }
 
 const EXAMPLES: &str = "\
@@ -44,9 +40,7 @@ impl Theory {
     pub(super) fn run(&self, terminal: &Terminal) -> anyhow::Result<()> {
         let all = validation::cases();
         let cases = self.chosen(&all)?;
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads)
-            .build()?;
+        let pool = self.runs.pool()?;
         let runs = cases.iter().map(|case| case.replications()).sum();
         let checked = terminal.progress(runs, |step| {
             pool.install(|| validation::check(&cases, self.seed, step))
@@ -56,7 +50,7 @@ impl Theory {
             seed: self.seed,
             explains: !self.cases.is_empty(),
         };
-        let format = self.format.into();
+        let format = self.runs.format.into();
         terminal.results(|out| comparison.write(format, terminal.width(), out))?;
         if checked.iter().all(Checked::holds) {
             Ok(())

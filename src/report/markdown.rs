@@ -9,6 +9,37 @@ use super::text::text_or;
 use super::{Report, VERSION, sentence};
 use crate::measure::summary::{AwareQuantile, Ttft};
 
+/// One table with what it comes to.
+pub(super) struct Page {
+    pub(super) title: String,
+    /// Heads and rows.
+    pub(super) table: (Vec<String>, Vec<Vec<String>>),
+    /// How many of the first columns are names.
+    pub(super) names: usize,
+    pub(super) conclusions: Vec<String>,
+    pub(super) seed: u64,
+    /// What was repeated, and how often.
+    pub(super) replications: String,
+}
+
+impl Page {
+    /// Writes the page.
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "**{}**\n", escaped(&self.title))?;
+        let (heads, rows) = &self.table;
+        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+        header(&heads, self.names, out)?;
+        for row in rows {
+            line(row, out)?;
+        }
+        for conclusion in &self.conclusions {
+            writeln!(out, "\n{conclusion}")?;
+        }
+        let (seed, replications) = (self.seed, &self.replications);
+        writeln!(out, "\nthermocline {VERSION}, seed {seed}, {replications}")
+    }
+}
+
 /// Writes the tables.
 pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let plan = report.plan;

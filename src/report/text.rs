@@ -336,12 +336,12 @@ fn account_columns(accounts: &[Account]) -> Vec<Column> {
         numbers("p99\ns", |one| {
             text_or(one.ttft_s(0.99), number::bare_seconds)
         })
-        .rank(1),
+        .rank(2),
         numbers("max\ns", |one| {
             text_or(one.ttft_s(1.0), number::bare_seconds)
         })
         .rank(5),
-        numbers("starts", |one| number::count(one.cold_starts())),
+        numbers("starts", |one| number::count(one.cold_starts())).rank(1),
         numbers("evicted", |one| number::count(one.ledger.evictions)).rank(4),
         numbers("GPU\nh", |one| {
             number::quantity(one.ledger.gpu_hours().iter().sum())

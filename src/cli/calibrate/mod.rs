@@ -14,7 +14,7 @@ use rayon::ThreadPool;
 use super::builtin;
 use super::failure::No;
 use super::files::{Tables, zone};
-use super::options::{Chosen, FormatName, duration};
+use super::options::{Chosen, Runs, duration};
 use super::terminal::Terminal;
 use crate::calibrate::free::{Free, Place};
 use crate::calibrate::observed::Simulator;
@@ -51,12 +51,8 @@ pub(super) struct Calibrate {
     /// Instead: as many simulations as fit into this span. How many that were is told, and gives the same again
     #[arg(long, value_name = "SPAN", value_parser = duration, conflicts_with = "simulations", help_heading = "Statistics")]
     budget: Option<crate::time::Duration>,
-    /// Threads for the runs, 0 for all cores; never changes a result
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Terminal")]
-    threads: usize,
-    /// How results are written
-    #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
-    format: FormatName,
+    #[command(flatten)]
+    runs: Runs,
     /// Write the calibrated scenario, which `simulate` runs, to this file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     out: Option<PathBuf>,
@@ -113,9 +109,7 @@ impl Calibrate {
         let middle = simulator.texts(&vec![0.5; free.len()]);
         scenario::load(&text.name, &text.text, &at(&middle))?;
 
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads)
-            .build()?;
+        let pool = self.runs.pool()?;
         let simulations = self.simulations(&simulator, plan.seed, &pool);
         let posterior = searched(&simulator, plan.seed, simulations, &pool, terminal)?;
         let prediction = terminal.progress(predictions(simulations) as u64, |step| {
@@ -129,7 +123,7 @@ impl Calibrate {
             posterior: &posterior,
             prediction: &prediction,
         };
-        let format = self.format.into();
+        let format = self.runs.format.into();
         terminal.results(|out| report.write(format, terminal.width(), out))?;
         if let Some(path) = &self.out {
             let values = at(&simulator.texts(&posterior.point()));

@@ -5,7 +5,7 @@ mod counterpart;
 use clap::Args;
 
 use super::builtin::{self, Text};
-use super::options::{Chosen, FormatName};
+use super::options::{Chosen, Runs};
 use super::terminal::Terminal;
 use crate::experiment::Plan;
 use crate::experiment::explain::{MOST_DECISIONS, Subject, explain, met};
@@ -43,12 +43,8 @@ pub(super) struct Explain {
     /// Replications of every combination
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=100_000), help_heading = "Statistics")]
     repeat: u64,
-    /// Threads for the runs, 0 for all cores; never changes a result
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Terminal")]
-    threads: usize,
-    /// How results are written
-    #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
-    format: FormatName,
+    #[command(flatten)]
+    runs: Runs,
 }
 
 const EXAMPLES: &str = "\
@@ -65,9 +61,7 @@ impl Explain {
         let text = builtin::find(&self.scenario.scenario)?;
         let common = self.scenario.overrides(PercentileMethod::default());
         let (plan, understood) = scenario::load(&text.name, &text.text, &common)?;
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads)
-            .build()?;
+        let pool = self.runs.pool()?;
         let session = self.session(&plan)?;
         let candidates = candidates(&plan, session);
         let present = terminal.progress(candidates.len() as u64 * self.repeat, |step| {
@@ -89,7 +83,7 @@ impl Explain {
             explanation: &explanation,
             replications: self.repeat,
         };
-        let format = self.format.into();
+        let format = self.runs.format.into();
         terminal.results(|out| report.write(format, terminal.width(), out))?;
         Ok(())
     }

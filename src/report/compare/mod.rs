@@ -6,7 +6,7 @@ mod text;
 
 use std::io::{self, Write};
 
-use super::{Format, VERSION, flat, json, markdown};
+use super::{Format, flat, json, markdown};
 use crate::experiment::compare::{Comparison, Key, Questions};
 
 /// What a comparison gave, with what one must know to read it.
@@ -31,25 +31,19 @@ impl CompareReport<'_> {
             Format::Text => text::write(self, width, out),
             Format::Json => json::pretty(&rows::results(self), out),
             Format::Csv => flat::write_csv(&rows::flat(self), out),
-            Format::Markdown => self.write_markdown(out),
+            Format::Markdown => self.page().write(out),
         }
     }
 
-    fn write_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "**{}**\n", markdown::escaped(self.title))?;
-        let (heads, cells) = text::cells(self);
-        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-        markdown::header(&heads, 3, out)?;
-        for row in &cells {
-            markdown::line(row, out)?;
+    fn page(&self) -> markdown::Page {
+        markdown::Page {
+            title: self.title.to_owned(),
+            table: text::cells(self),
+            names: 3,
+            conclusions: vec![sentence::conclusion(self)],
+            seed: self.seed,
+            replications: format!("{} replications in pairs", self.questions.replications),
         }
-        writeln!(
-            out,
-            "\n{}\n\nthermocline {VERSION}, seed {}, {} replications in pairs",
-            sentence::conclusion(self),
-            self.seed,
-            self.questions.replications
-        )
     }
 
     /// Whether the subjects are of several sessions.

@@ -5,7 +5,7 @@ mod text;
 
 use std::io::{self, Write};
 
-use super::{Format, VERSION, flat, json, markdown};
+use super::{Format, flat, json, markdown};
 use crate::experiment::Plan;
 use crate::experiment::explain::{Explanation, Subject};
 
@@ -79,25 +79,19 @@ impl ExplainReport<'_> {
             Format::Text => text::write(self, width, out),
             Format::Json => json::pretty(&rows::results(self), out),
             Format::Csv => flat::write_csv(&rows::flat(self), out),
-            Format::Markdown => self.write_markdown(out),
+            Format::Markdown => self.page().write(out),
         }
     }
 
-    fn write_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "**{}**\n", markdown::escaped(&self.label()))?;
-        let (heads, cells) = text::cells(self);
-        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-        markdown::header(&heads, 3, out)?;
-        for row in &cells {
-            markdown::line(row, out)?;
+    fn page(&self) -> markdown::Page {
+        markdown::Page {
+            title: self.label(),
+            table: text::cells(self),
+            names: 3,
+            conclusions: vec![text::conclusion(self)],
+            seed: self.plan.seed,
+            replications: format!("{} replications of each combination", self.replications),
         }
-        writeln!(
-            out,
-            "\n{}\n\nthermocline {VERSION}, seed {}, {} replications of each combination",
-            text::conclusion(self),
-            self.plan.seed,
-            self.replications
-        )
     }
 
     fn provider(&self) -> &str {

@@ -6,7 +6,7 @@ mod text;
 use std::io::{self, Write};
 
 use super::sweep::Setting;
-use super::{Format, VERSION, flat, json, markdown};
+use super::{Format, flat, json, markdown};
 use crate::experiment::Plan;
 use crate::experiment::plan::{Aim, Found};
 
@@ -49,24 +49,18 @@ impl PlanReport<'_> {
             Format::Text => text::write(self, width, out),
             Format::Json => json::pretty(&rows::results(self), out),
             Format::Csv => flat::write_csv(&rows::flat(self), out),
-            Format::Markdown => self.write_markdown(out),
+            Format::Markdown => self.page().write(out),
         }
     }
 
-    fn write_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "**{}**\n", markdown::escaped(&self.plan.title))?;
-        let (heads, cells) = text::cells(self);
-        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-        markdown::header(&heads, self.paths.len(), out)?;
-        for row in &cells {
-            markdown::line(row, out)?;
+    fn page(&self) -> markdown::Page {
+        markdown::Page {
+            title: self.plan.title.clone(),
+            table: text::cells(self),
+            names: self.paths.len(),
+            conclusions: vec![text::conclusion(self)],
+            seed: self.plan.seed,
+            replications: format!("{} replications of each setting", self.aim.replications),
         }
-        writeln!(
-            out,
-            "\n{}\n\nthermocline {VERSION}, seed {}, {} replications of each setting",
-            text::conclusion(self),
-            self.plan.seed,
-            self.aim.replications
-        )
     }
 }

@@ -7,7 +7,7 @@ mod text;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use super::{Format, VERSION, flat, json, markdown};
+use super::{Format, flat, json, markdown};
 use crate::experiment::Plan;
 use crate::experiment::sweep::{Point, Row};
 use crate::experiment::users::{Difference, Figure};
@@ -37,31 +37,23 @@ impl SweepReport<'_> {
             Format::Text => text::write(self, width, out),
             Format::Json => json::pretty(&rows::results(self), out),
             Format::Csv => flat::write_csv(&rows::flat(self), out),
-            Format::Markdown => self.write_markdown(out),
+            Format::Markdown => self.page().write(out),
         }
     }
 
-    fn write_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "**{}**\n", markdown::escaped(&self.plan.title))?;
-        let (heads, cells) = text::cells(self);
-        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-        markdown::header(&heads, 2 + self.paths.len(), out)?;
-        for row in &cells {
-            markdown::line(row, out)?;
+    fn page(&self) -> markdown::Page {
+        let rows = self.flat();
+        let models = rows.chunks(self.settings.len());
+        let conclusions =
+            models.map(|rows| format!("{}: {}", self.label(rows), text::conclusion(self, rows)));
+        markdown::Page {
+            title: self.plan.title.clone(),
+            table: text::cells(self),
+            names: 2 + self.paths.len(),
+            conclusions: conclusions.collect(),
+            seed: self.plan.seed,
+            replications: format!("{} replications of each setting", self.replications),
         }
-        for rows in self.flat().chunks(self.settings.len()) {
-            writeln!(
-                out,
-                "\n{}: {}",
-                self.label(rows),
-                text::conclusion(self, rows)
-            )?;
-        }
-        writeln!(
-            out,
-            "\nthermocline {VERSION}, seed {}, {} replications of each setting",
-            self.plan.seed, self.replications
-        )
     }
 
     /// Every row with its setting, setting by setting within a model.
