@@ -21,6 +21,7 @@ mod autoscaler;
 mod client;
 pub mod cold_start;
 pub mod config;
+mod departures;
 mod deployment;
 mod ends;
 mod event;

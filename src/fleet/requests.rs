@@ -1,20 +1,20 @@
-//! A request's way through the fleet: arrival, waiting, service, end.
+//! A request's way to its replica: arrival, waiting, service.
 
 use super::admission::Admitted;
 use super::config::{OverContext, Router, Rule};
+use super::departures::Refusal;
 use super::event::Event;
-use super::probe::{Origin, Probe, RequestTrace};
+use super::probe::{Origin, Probe};
 use super::record::{Place, Record};
 use super::{Fleet, Stage};
 use crate::batching::{Executor, Job, Step};
 use crate::distribution::Distribution;
-use crate::observation::Outcome;
 use crate::request::Request;
 use crate::target::Target;
 use crate::time::{Duration, Time};
 
 impl<P: Probe> Fleet<P> {
-    fn record(&mut self, request: u32) -> &mut Record {
+    pub(super) fn record(&mut self, request: u32) -> &mut Record {
         &mut self.records[request as usize]
     }
 
@@ -33,7 +33,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     #[inline]
-    fn free_record(&mut self, request: u32) {
+    pub(super) fn free_record(&mut self, request: u32) {
         let record = self.record(request);
         record.generation = record.generation.wrapping_add(1);
         self.free_records.push(request);
@@ -216,7 +216,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Gives a request to a replica, to a replica's queue, or to the hold queue.
-    fn route(&mut self, request: u32) {
+    pub(super) fn route(&mut self, request: u32) {
         let deployment = self.record(request).deployment;
         let own = &self.deployments[deployment as usize];
         if matches!(own.config.scaling.rule, Rule::PerRequest) {
@@ -428,7 +428,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Writes down what an executor did, and schedules its next event. Whether a request ended.
-    fn follow(&mut self, replica: u32) -> bool {
+    pub(super) fn follow(&mut self, replica: u32) -> bool {
         let mut has_ended = false;
         let mut steps = std::mem::take(&mut self.steps);
         for &step in &steps {
@@ -516,241 +516,6 @@ impl<P: Probe> Fleet<P> {
             _ => {}
         }
     }
-
-    #[inline]
-    fn finish(&mut self, request: u32, at: Time) {
-        let record = &self.records[request as usize];
-        let deployment = record.deployment;
-        let tokens = [record.job.prompt_tokens, record.job.output_tokens].map(u64::from);
-        if !record.is_heard(record.first_token.unwrap_or(at)) {
-            return self.end_unheard(request, at);
-        }
-        let ledger = &mut self.deployment(deployment).ledger;
-        ledger.succeeded += 1;
-        ledger.prompt_tokens += tokens[0];
-        ledger.output_tokens += tokens[1];
-        self.end(request, at, Outcome::Succeeded);
-    }
-
-    /// A request is over while its first news is on the way to a client who will not wait for it.
-    fn end_unheard(&mut self, request: u32, at: Time) {
-        let deployment = self.record(request).deployment;
-        self.deployment(deployment).ledger.timed_out += 1;
-        self.end(request, at, Outcome::TimedOut);
-    }
-
-    /// Refuses a request that no replica holds.
-    fn refuse(&mut self, request: u32, refusal: Refusal) {
-        let (now, deployment) = (self.now(), self.record(request).deployment);
-        if !self.record(request).is_heard(now) {
-            return self.end_unheard(request, now);
-        }
-        let own = self.deployment(deployment);
-        let (count, status) = match refusal {
-            Refusal::Queue => (&mut own.ledger.rejected_queue, 429),
-            Refusal::QueueTimeout => (
-                &mut own.ledger.rejected_queue,
-                own.config.admission.timeout_status,
-            ),
-            Refusal::Cold => (&mut own.ledger.rejected_cold, 503),
-            Refusal::CannotFit => (&mut own.ledger.rejected_cannot_fit, 413),
-        };
-        *count += 1;
-        self.end(request, now, Outcome::Rejected { status });
-    }
-
-    /// A request is over on the fleet's side at `at`.
-    #[inline]
-    fn end(&mut self, request: u32, at: Time, outcome: Outcome) {
-        let now = self.now();
-        let record = &self.records[request as usize];
-        let (deployment, wakes) = (record.deployment, record.wakes);
-        if let Place::Running(replica) = record.place {
-            self.leave_model(request, replica);
-        }
-        let record = &self.records[request as usize];
-        let trace = record.trace(at, outcome);
-        let own = self.deployment(deployment);
-        own.change_in_system(now, wakes, -1);
-        own.ledger.cold_requests += u64::from(trace.cold);
-        if let Origin::Traffic(stream) = trace.origin {
-            self.think(deployment, stream);
-        }
-        self.close(request, &trace);
-    }
-
-    /// The client of a closed loop thinks, then sends its next request.
-    #[inline]
-    pub(super) fn think(&mut self, deployment: u32, stream: u32) {
-        let now = self.now();
-        let traffic = &mut self.deployment(deployment).streams[stream as usize];
-        if let Some(span) = traffic.arrivals.think() {
-            self.schedule(now + span, Event::Arrival { deployment, stream });
-        }
-    }
-
-    /// Tells the probe and, if it was the benchmark's, the client.
-    #[inline]
-    fn close(&mut self, request: u32, trace: &RequestTrace) {
-        self.probe.request_ended(trace);
-        let Origin::Benchmark(id) = trace.origin else {
-            return self.free_record(request);
-        };
-        let record = self.record(request);
-        record.place = Place::Ended;
-        record.observation = Some(Box::new(record.observe(id, trace)));
-        self.schedule(trace.end, Event::Observed { request });
-    }
-
-    /// The benchmark's client learns how its request ended.
-    pub(super) fn observed(&mut self, request: u32) {
-        let observation = self.record(request).observation.take();
-        self.outbox
-            .push_back(*observation.expect("an ended request has an observation"));
-        self.free_record(request);
-    }
-
-    /// A client gives up, unless its first token is there.
-    pub(super) fn client_timeout(&mut self, request: u32, generation: u32) {
-        let now = self.now();
-        let record = &self.records[request as usize];
-        let has_token = record
-            .first_token
-            .is_some_and(|first| record.is_heard(first));
-        if record.generation != generation || record.place == Place::Ended || has_token {
-            return;
-        }
-        if record.place == Place::Underway {
-            return self.give_up_underway(request);
-        }
-        let deployment = record.deployment;
-        let (before, under_way, never_served) = (
-            record.starts_before,
-            record.start_under_way,
-            record.served_by.is_none(),
-        );
-        let place = record.place;
-        let is_asleep = self.is_asleep(deployment);
-        let nothing_started = self.deployment(deployment).started == before && !under_way;
-        let ledger = &mut self.deployment(deployment).ledger;
-        ledger.timed_out += 1;
-        ledger.missed_by_sampling += u64::from(never_served && nothing_started && is_asleep);
-        self.note_unserved(request);
-        self.leave(request, place);
-        self.end(request, now, Outcome::TimedOut);
-        self.after_leaving(deployment, place);
-    }
-
-    /// Whether a deployment has nothing ready and nothing on the way.
-    fn is_asleep(&self, deployment: u32) -> bool {
-        let own = &self.deployments[deployment as usize];
-        own.ready == 0 && own.starting == 0
-    }
-
-    /// The client gave up while its request was still on the network: the fleet never counts it.
-    fn give_up_underway(&mut self, request: u32) {
-        let now = self.now();
-        let trace = self.records[request as usize].trace(now, Outcome::TimedOut);
-        self.close(request, &trace);
-    }
-
-    /// A held request has waited for as long as the provider lets it.
-    pub(super) fn queue_timeout(&mut self, request: u32, generation: u32) {
-        let record = &self.records[request as usize];
-        let place = record.place;
-        if record.generation != generation || !matches!(place, Place::Held | Place::Queued(_)) {
-            return;
-        }
-        let deployment = record.deployment;
-        self.note_unserved(request);
-        self.leave(request, place);
-        self.refuse(request, Refusal::QueueTimeout);
-        self.after_leaving(deployment, place);
-    }
-
-    /// Marks a request that gives up while a replica is on its way: it met a cold start, though it saw no end of it.
-    fn note_unserved(&mut self, request: u32) {
-        let record = &self.records[request as usize];
-        let own = &self.deployments[record.deployment as usize];
-        let has_own_start = matches!(record.place, Place::Queued(replica)
-            if self.replicas[replica as usize].stage.is_starting());
-        let waits_for_start = own.ready == 0 && own.starting > 0 || has_own_start;
-        self.record(request).cold |= record.served_by.is_none() && waits_for_start;
-    }
-
-    /// Takes a request out of wherever it is.
-    fn leave(&mut self, request: u32, place: Place) {
-        match place {
-            Place::Held => {
-                let deployment = self.record(request).deployment;
-                self.deployment(deployment).held.remove(request);
-            }
-            Place::Queued(replica) => self
-                .replica(replica)
-                .queue
-                .retain(|&other| other != request),
-            Place::Running(replica) => {
-                let now = self.now();
-                let server = &mut self.replicas[replica as usize];
-                server.executor.cancel(now, request, &mut self.steps);
-                self.account_replica(replica);
-                self.follow(replica);
-            }
-            Place::Underway | Place::Ended => {}
-        }
-    }
-
-    /// A request's leaving may have freed a replica or made a start pointless.
-    fn after_leaving(&mut self, deployment: u32, place: Place) {
-        match place {
-            Place::Running(replica) | Place::Queued(replica) => self.freed(replica),
-            Place::Held | Place::Underway | Place::Ended => self.pull(deployment),
-        }
-        self.settle(deployment);
-    }
-
-    /// The replica that held these requests has died.
-    pub(super) fn lose(&mut self, requests: Vec<u32>) {
-        let now = self.now();
-        for request in requests {
-            let record = &self.records[request as usize];
-            let deployment = record.deployment;
-            let news = record.first_token.map_or(now, |first| first.min(now));
-            if !record.is_heard(news) {
-                self.end_unheard(request, now);
-                continue;
-            }
-            self.deployment(deployment).ledger.failed += 1;
-            self.end(request, now, Outcome::Failed);
-        }
-    }
-
-    /// Refuses what waits for a deployment that has fallen asleep and that nobody who may wake it waits for.
-    pub(super) fn refuse_stranded(&mut self, deployment: u32) {
-        while self.is_asleep(deployment) && self.deployments[deployment as usize].waking == 0 {
-            let Some(request) = self.deployment(deployment).held.pop() else {
-                return;
-            };
-            self.refuse(request, Refusal::Cold);
-        }
-    }
-
-    /// Sends requests of a replica that takes nothing more back to the router.
-    pub(super) fn reroute(&mut self, requests: impl IntoIterator<Item = u32>) {
-        for request in requests {
-            self.record(request).place = Place::Underway;
-            self.route(request);
-        }
-    }
-}
-
-/// Why a request was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Refusal {
-    Queue,
-    QueueTimeout,
-    Cold,
-    CannotFit,
 }
 
 /// A drawn length as a whole number of tokens, at least one.
