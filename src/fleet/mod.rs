@@ -334,7 +334,9 @@ impl<P: Probe> Target for Fleet<P> {
             let event = self.calendar.pop_before(until)?;
             self.probe.event(self.calendar.now(), &event);
             self.handle(event);
-            self.evict_for_waiting();
+            if !self.waiting_starts.is_empty() {
+                self.evict_for_waiting();
+            }
         }
     }
 }
