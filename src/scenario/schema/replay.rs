@@ -21,7 +21,7 @@ pub(super) fn read(inner: &mut Reader<'_>) -> Option<Pattern> {
     if !inner.is_sound("file") {
         return None;
     }
-    let path = inner.beside(&file);
+    let path = inner.beside("file", &file);
     let opened = Trace::open(&file, &path, &options).and_then(|trace| {
         let replayed = Replayed {
             trace,
