@@ -40,7 +40,8 @@ pub(super) const ALL: &[Builtin] = &builtins![
     "deepseek-v4-pro",
     "kimi-k2.6",
     "catalogue",
-    "bets"
+    "bets",
+    "size-or-depth"
 ];
 
 /// A scenario's text and what it is called.
