@@ -16,7 +16,7 @@ use super::failure::No;
 use super::files::{Tables, zone};
 use super::options::{Chosen, Runs, duration};
 use super::terminal::Terminal;
-use crate::calibrate::free::{Free, Place};
+use crate::calibrate::free::Place;
 use crate::calibrate::observed::Simulator;
 use crate::calibrate::posterior::Posterior;
 use crate::calibrate::predict::{predict, predictions};
@@ -68,7 +68,9 @@ Examples:
   thermocline calibrate my-scenario.toml --measured probes.csv --column ttft_ms --time-column hour_utc
       From any table that `analyze` reads
   thermocline calibrate my-scenario.toml --summary median=0.55s,p95=6.3s,cv=541%,n=75,cv-definition=std/median
-      From published figures alone";
+      From published figures alone
+  thermocline calibrate deepseek-v4-pro --published --of east/deepseek-v4-pro
+      From a row that the scenario itself holds";
 
 impl Calibrate {
     pub(super) fn run(&self, command: &[String], terminal: &Terminal) -> anyhow::Result<()> {
@@ -82,7 +84,14 @@ impl Calibrate {
             );
         }
         let measured = self.given.read(&plan, &self.tables, &self.timezone)?;
-        let free: Vec<Free> = free.into_iter().chain(measured.nuisance.clone()).collect();
+        let mut free = given::concerned(free, &plan, &measured.series);
+        if free.is_empty() {
+            bail!(
+                "all values that `{}` frees are of providers that were not measured",
+                text.name
+            );
+        }
+        free.extend(measured.nuisance.clone());
         let at = |values: &[String]| {
             let paths = free.iter().filter_map(|free| match &free.place {
                 Place::Path(path) => Some(path),
