@@ -198,6 +198,17 @@ impl Understood {
         short.to_toml()
     }
 
+    /// A table that is shown behind the scenario, by its title, as TOML without a word on defaults.
+    pub fn behind(&self, title: &str) -> Option<String> {
+        let id = self.remarks.iter().find_map(|remark| match remark {
+            Remark::Table(own, id) if own == title => Some(*id),
+            _ => None,
+        })?;
+        let mut out = String::new();
+        self.write_table(&mut out, id, "", "", false);
+        Some(out)
+    }
+
     fn print(&self, marks: bool) -> String {
         let mut out = String::new();
         self.write_table(&mut out, Self::ROOT, "", "", marks);
