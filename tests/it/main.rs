@@ -15,6 +15,7 @@ mod explain;
 mod http;
 mod import;
 mod journal;
+mod leaderboard;
 mod measure;
 mod metamorphic;
 mod oci;
