@@ -15,3 +15,5 @@ pub mod observed;
 pub mod posterior;
 pub mod predict;
 pub mod search;
+pub mod starts;
+pub mod trials;

@@ -21,6 +21,7 @@ mod llmprobe;
 mod own;
 mod rows;
 mod simulation;
+mod starts;
 mod tool;
 mod vllm;
 
@@ -32,6 +33,7 @@ use crate::measure::analysis::Row;
 use crate::time::Duration;
 
 pub use crate::foreign::{ImportError, Problem, Unit};
+pub use starts::read_starts;
 pub use tool::{Definition, First, Missing, OURS, SetUp, Start, Tool};
 
 use column::Table;

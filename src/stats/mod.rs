@@ -14,6 +14,7 @@
 //! | ask how much a figure owes to the luck of the draw | [`bootstrap()`] |
 //! | describe millions of durations in fixed memory | [`Histogram`] |
 //! | average a level that changes at instants | [`TimeAverage`] |
+//! | judge whether ranks are uniform | [`Uniformity`], [`ks_distance`] |
 //! | find where the start of a series ceases to matter | [`mser`] |
 //!
 //! The intervals for quantiles, shares and means assume independent values. Values of one run that follow each other
@@ -30,6 +31,7 @@ mod quantile;
 mod sample;
 mod steady_state;
 mod time_average;
+mod uniform;
 
 pub use bootstrap::{bootstrap, resample, rounds};
 pub use estimate::{
@@ -46,3 +48,4 @@ pub use quantile::{
 pub use sample::{CvDefinition, Sample, UnknownDefinition};
 pub use steady_state::{Truncation, mser};
 pub use time_average::TimeAverage;
+pub use uniform::{Uniformity, ks_distance};

@@ -38,3 +38,4 @@ mod tidy;
 mod too_long;
 mod trace;
 mod trace_laws;
+mod trials;

@@ -121,6 +121,7 @@ const RULES: &[Rule] = &[
         "calibrate",
         &[
             "time",
+            "start_phase",
             "request",
             "observation",
             "stats",
@@ -152,7 +153,15 @@ const RULES: &[Rule] = &[
     boundary("targets", &["time", "measure", "http", "scenario"]),
     boundary(
         "import",
-        &["time", "request", "observation", "measure", "foreign"],
+        &[
+            "time",
+            "start_phase",
+            "request",
+            "observation",
+            "measure",
+            "calibrate",
+            "foreign",
+        ],
     ),
     boundary(
         "validation",
@@ -171,6 +180,7 @@ const RULES: &[Rule] = &[
         "report",
         &[
             "time",
+            "start_phase",
             "request",
             "observation",
             "timeline",

@@ -25,7 +25,7 @@ const REQUESTS: (u64, u64) = (75, 200);
 #[command(next_help_heading = "Measurement")]
 pub(super) struct Given {
     /// A file of measured requests, of any kind that `analyze` reads; may be given again
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["summary", "published"])]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["summary", "published", "trials", "starts"])]
     measured: Vec<String>,
     /// Instead of files: reported figures
     ///
@@ -37,7 +37,7 @@ pub(super) struct Given {
     published: bool,
     /// Whom it is of, where names do not tell: PROVIDER/MODEL of the scenario
     #[arg(long, value_name = "NAME")]
-    of: Option<String>,
+    pub(super) of: Option<String>,
     /// Only requests of this target, model or session of the files
     #[arg(long, value_name = "NAME", requires = "measured")]
     only: Option<String>,
@@ -322,7 +322,12 @@ fn listed_times(protocol: &Protocol, plan: &Plan, is_open: bool) -> anyhow::Resu
 }
 
 /// Which deployment a series is of.
-fn lane(plan: &Plan, of: Option<&str>, target: &str, model: &str) -> anyhow::Result<(usize, u32)> {
+pub(super) fn lane(
+    plan: &Plan,
+    of: Option<&str>,
+    target: &str,
+    model: &str,
+) -> anyhow::Result<(usize, u32)> {
     let mut all: Vec<(usize, u32, String)> = Vec::new();
     for (index, provider) in plan.providers.iter().enumerate() {
         for &deployment in &provider.benchmarked {

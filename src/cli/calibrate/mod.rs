@@ -2,31 +2,36 @@
 
 mod fitted;
 mod given;
+mod trials;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use jiff::tz::TimeZone;
 use rayon::ThreadPool;
 
-use super::builtin;
+use super::builtin::{self, Text};
 use super::failure::No;
 use super::files::{Tables, zone};
 use super::options::{Chosen, Runs, duration};
 use super::terminal::Terminal;
-use crate::calibrate::free::Place;
+use crate::calibrate::free::{Free, Place};
 use crate::calibrate::observed::Simulator;
 use crate::calibrate::posterior::Posterior;
 use crate::calibrate::predict::{predict, predictions};
 use crate::calibrate::search::{LEAST, Progress, search};
+use crate::calibrate::starts::StartClass;
 use crate::experiment::Plan;
+use crate::import::read_starts;
 use crate::report::calibrate::CalibrationReport;
+use crate::report::calibrate::starts::StartsReport;
 use crate::report::number;
 use crate::scenario::{self, Overrides};
 use crate::stats::PercentileMethod;
 use given::Given;
+use trials::{Subject, TrialOptions};
 
 /// Find the decisions behind a measurement, and how sure they are
 ///
@@ -51,9 +56,15 @@ pub(super) struct Calibrate {
     /// Instead: as many simulations as fit into this span. How many that were is told, and gives the same again
     #[arg(long, value_name = "SPAN", value_parser = duration, conflicts_with = "simulations", help_heading = "Statistics")]
     budget: Option<crate::time::Duration>,
+    /// Instead: look at measured cold starts, a CSV with columns such as `load_weights_s`, `compile_s` and `total_s`, and
+    /// say by class of start whether the phases add up to the total
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["measured", "summary", "published", "trials", "out", "budget"], help_heading = "Measurement")]
+    starts: Option<String>,
+    #[command(flatten)]
+    trials: TrialOptions,
     #[command(flatten)]
     runs: Runs,
-    /// Write the calibrated scenario, which `simulate` runs, to this file
+    /// Write the calibrated scenario, which `simulate` runs, to this file; with --trials, each trial as CSV
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     out: Option<PathBuf>,
     /// Replace the file if it is there
@@ -70,10 +81,15 @@ Examples:
   thermocline calibrate my-scenario.toml --summary median=0.55s,p95=6.3s,cv=541%,n=75,cv-definition=std/median
       From published figures alone
   thermocline calibrate deepseek-v4-pro --published --of east/deepseek-v4-pro
-      From a row that the scenario itself holds";
+      From a row that the scenario itself holds
+  thermocline calibrate my-scenario.toml --trials 300 --simulations 2000
+      Whether its calibrations can be trusted: from measurements that it makes itself";
 
 impl Calibrate {
     pub(super) fn run(&self, command: &[String], terminal: &Terminal) -> anyhow::Result<()> {
+        if let Some(file) = &self.starts {
+            return self.starts(file, terminal);
+        }
         let text = builtin::find(&self.scenario.scenario)?;
         let common = self.scenario.overrides(PercentileMethod::default());
         let (plan, free, _) = scenario::load_with_free(&text.name, &text.text, &common)?;
@@ -82,6 +98,18 @@ impl Calibrate {
                 "`{}` has no `[calibrate]` table: nothing in it is free\nhelp: free a value, for example\n\n{EXAMPLE}",
                 text.name
             );
+        }
+        if let Some(trials) = self.trials.trials {
+            let subject = Subject {
+                text: &text,
+                common: &common,
+                plan: &plan,
+                free: &free,
+                of: self.given.of.as_deref(),
+                simulations: self.simulations,
+                out: self.out.as_deref().map(|path| (path, self.force)),
+            };
+            return self.trials.run(trials, subject, self.runs, terminal);
         }
         let measured = self.given.read(&plan, &self.tables, &self.timezone)?;
         let mut free = given::concerned(free, &plan, &measured.series);
@@ -92,23 +120,7 @@ impl Calibrate {
             );
         }
         free.extend(measured.nuisance.clone());
-        let at = |values: &[String]| {
-            let paths = free.iter().filter_map(|free| match &free.place {
-                Place::Path(path) => Some(path),
-                Place::Requests | Place::CvDefinition => None,
-            });
-            let set = paths
-                .zip(values)
-                .map(|(path, value)| format!("{path}={value}"));
-            Overrides {
-                set: common.set.iter().cloned().chain(set).collect(),
-                ..common.clone()
-            }
-        };
-        let make = |values: &[String]| -> Option<Plan> {
-            let loaded = scenario::load(&text.name, &text.text, &at(values)).ok();
-            loaded.map(|(plan, _)| plan)
-        };
+        let make = maker(&text, &common, &free);
         let simulator = Simulator {
             free: &free,
             series: &measured.series,
@@ -116,7 +128,7 @@ impl Calibrate {
         };
         // A path that leads nowhere is told as such, not as a setting that cannot be.
         let middle = simulator.texts(&vec![0.5; free.len()]);
-        scenario::load(&text.name, &text.text, &at(&middle))?;
+        scenario::load(&text.name, &text.text, &settings(&common, &free, &middle))?;
 
         let pool = self.runs.pool()?;
         let simulations = self.simulations(&simulator, plan.seed, &pool);
@@ -135,7 +147,7 @@ impl Calibrate {
         let format = self.runs.format.into();
         terminal.results(|out| report.write(format, terminal.width(), out))?;
         if let Some(path) = &self.out {
-            let values = at(&simulator.texts(&posterior.point()));
+            let values = settings(&common, &free, &simulator.texts(&posterior.point()));
             let scenario = fitted::scenario(&text, &values, &report, command)?;
             fitted::write(path, &scenario, self.force)?;
             terminal.note(&format!("wrote {}", path.display()));
@@ -145,6 +157,17 @@ impl Calibrate {
         } else {
             Err(No.into())
         }
+    }
+
+    fn starts(&self, file: &str, terminal: &Terminal) -> anyhow::Result<()> {
+        let bytes = std::fs::read(file).with_context(|| format!("could not read `{file}`"))?;
+        let classes = StartClass::all(&read_starts(file, &bytes)?);
+        let report = StartsReport {
+            name: file,
+            classes: &classes,
+        };
+        let format = self.runs.format.into();
+        Ok(terminal.results(|out| report.write(format, terminal.width(), out))?)
     }
 
     /// How many simulations the budget allows.
@@ -160,6 +183,34 @@ impl Calibrate {
         let left = (budget.as_secs() - began.elapsed().as_secs_f64()).max(0.0);
         let fits = (left * rate / 1.2 / 1000.0) as u64 * 1000;
         fits.clamp(LEAST, 10_000_000)
+    }
+}
+
+/// The overrides that set the free values of a scenario to these texts.
+fn settings(common: &Overrides, free: &[Free], values: &[String]) -> Overrides {
+    let paths = free.iter().filter_map(|free| match &free.place {
+        Place::Path(path) => Some(path),
+        Place::Requests | Place::CvDefinition => None,
+    });
+    let set = paths
+        .zip(values)
+        .map(|(path, value)| format!("{path}={value}"));
+    Overrides {
+        set: common.set.iter().cloned().chain(set).collect(),
+        ..common.clone()
+    }
+}
+
+/// Makes the plan of a scenario at texts of its free values.
+fn maker<'a>(
+    text: &'a Text,
+    common: &'a Overrides,
+    free: &'a [Free],
+) -> impl Fn(&[String]) -> Option<Plan> + Sync + 'a {
+    move |values| {
+        let overrides = settings(common, free, values);
+        let loaded = scenario::load(&text.name, &text.text, &overrides).ok();
+        loaded.map(|(plan, _)| plan)
     }
 }
 

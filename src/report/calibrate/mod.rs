@@ -1,7 +1,9 @@
 //! What a calibration found: values with intervals, what cannot be told apart, and whether the scenario does what was measured.
 
 mod json;
+pub mod starts;
 mod text;
+pub mod trials;
 
 use std::io::{self, Write};
 

@@ -3,7 +3,8 @@
 use statrs::function::gamma::{digamma, gamma_lr, ln_gamma};
 
 use super::sample::Sample;
-use super::{Fitted, Law, distance_from_uniform};
+use super::{Fitted, Law};
+use crate::stats::ks_distance;
 
 /// The Poisson process: its rate is one over the mean gap.
 pub(super) fn poisson(sample: &Sample) -> Fitted {
@@ -15,7 +16,7 @@ pub(super) fn poisson(sample: &Sample) -> Fitted {
         law: Law::Poisson { rate },
         errors: vec![Some(1.0 / n.sqrt())],
         log_likelihood: n * (rate.ln() - 1.0) + sample.log_curve(),
-        ks: distance_from_uniform(predicted.collect()),
+        ks: ks_distance(predicted.collect()),
     }
 }
 
@@ -42,7 +43,7 @@ pub(super) fn renewal(sample: &Sample) -> Fitted {
         },
         errors: vec![Some(1.0 / (n * shape).sqrt()), Some(0.5 / of_shape)],
         log_likelihood: n * per_gap + sample.log_curve(),
-        ks: distance_from_uniform(predicted.collect()),
+        ks: ks_distance(predicted.collect()),
     }
 }
 

@@ -7,7 +7,8 @@
 //! closed forms in their eigenvalues.
 
 use super::sample::{Sample, Step};
-use super::{Fitted, Law, distance_from_uniform};
+use super::{Fitted, Law};
+use crate::stats::ks_distance;
 
 /// Iterations at most, and of each start before the best is chosen.
 const MOST: usize = 1000;
@@ -53,7 +54,7 @@ pub(super) fn fit(sample: &Sample) -> Fitted {
         },
         errors: errors(&stretches, &best),
         log_likelihood: log_likelihood + sample.log_curve(),
-        ks: distance_from_uniform(predicted),
+        ks: ks_distance(predicted),
     }
 }
 

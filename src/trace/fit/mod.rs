@@ -221,15 +221,3 @@ fn over_mean<const N: usize>(rates: [f64; N]) -> [f64; N] {
     let mean = rates.iter().sum::<f64>() / N as f64;
     rates.map(|rate| rate / mean)
 }
-
-/// The Kolmogorov-Smirnov distance of values from the uniform law on 0 to 1.
-fn distance_from_uniform(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let n = values.len() as f64;
-    let ends = values.iter().zip(0_u32..).map(|(value, index)| {
-        let below = value - f64::from(index) / n;
-        let above = f64::from(index + 1) / n - value;
-        below.max(above)
-    });
-    ends.fold(0.0, f64::max)
-}

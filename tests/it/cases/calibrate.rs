@@ -134,6 +134,61 @@ fn c078_errors_that_cancel_are_errors() {
     assert!(!says("latency p50"), "{failures:?}");
 }
 
+#[test]
+fn c019_phases_that_do_not_add_up_are_told() {
+    let head = "container_s,start_engine_s,compile_s,load_weights_s,total_s\n";
+    let longer = "16,18,43,210,277\n";
+    let cached = "16,18,5,210,249\n";
+    // By class: starts, sum, total, what no phase accounts for, by how much phases overlap.
+    let cases = [
+        (
+            format!("{head}{longer}"),
+            vec![("fresh", [1.0, 287.0, 277.0, 0.0, 10.0])],
+            "add up to 287 s, 10.0 s more than the total of 277 s",
+        ),
+        (
+            "start_engine_s,total_s\n34,59\n".to_owned(),
+            vec![("fresh", [1.0, 34.0, 59.0, 25.0, 0.0])],
+            "add up to 34.0 s, 25.0 s less than the total of 59.0 s",
+        ),
+        (
+            format!("{head}{longer}{cached}"),
+            vec![
+                ("fresh", [1.0, 287.0, 277.0, 0.0, 10.0]),
+                ("cached", [1.0, 249.0, 249.0, 0.0, 0.0]),
+            ],
+            "cached: the phases add up to the total of 249 s",
+        ),
+    ];
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("starts.csv");
+    let file = format!("--starts={}", path.to_str().expect("plain"));
+    for (text, classes, says) in cases {
+        fs::write(&path, text).expect("written");
+        let printed = told(&["calibrate", &file]);
+        let printed = String::from_utf8_lossy(&printed.stdout).replace('\n', " ");
+        assert!(printed.contains(says), "{says} is missing in\n{printed}");
+        let output = told(&["calibrate", &file, "--format=json"]);
+        let json: Value = serde_json::from_slice(&output.stdout).expect("strict JSON");
+        let found = json["classes"].as_array().expect("classes");
+        assert_eq!(found.len(), classes.len());
+        for (row, (name, numbers)) in found.iter().zip(classes) {
+            assert_eq!(row["class"], name);
+            let keys = ["starts", "sum_s", "total_s", "unattributed_s", "overlap_s"];
+            assert_eq!(
+                keys.map(|key| row[key].as_f64()),
+                numbers.map(Some),
+                "{row}"
+            );
+        }
+    }
+    fs::write(&path, "load_weight_s,total_s\n1,2\n").expect("written");
+    let output = told(&["calibrate", &file]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("did you mean `load_weights_s`?"), "{text}");
+}
+
 /// 95 quick answers about 0.5 s and 5 of about 9.6 s, ten minutes apart.
 fn cold_among_warm(with_flags: bool) -> String {
     let mut text =
