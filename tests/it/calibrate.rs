@@ -11,7 +11,7 @@ use thermocline::experiment::Plan;
 use thermocline::scenario::{self, Overrides};
 
 /// A model that sleeps: how many others ask for it, how long it is kept, and how long it takes to load.
-const SLEEPS: &str = r#"
+pub(crate) const SLEEPS: &str = r#"
 title = "A model that sleeps"
 seed = 5
 time.warm_up = "1h"

@@ -29,9 +29,12 @@ mod questions;
 mod readme;
 mod reference;
 mod serve;
+mod suggest;
 mod support;
 mod sweep;
 mod theory;
 mod tidy;
 mod trace;
 mod trace_laws;
+#[path = "../../examples/hidden_truths/trial.rs"]
+mod trial;

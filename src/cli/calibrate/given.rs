@@ -25,7 +25,7 @@ const REQUESTS: (u64, u64) = (75, 200);
 #[command(next_help_heading = "Measurement")]
 pub(super) struct Given {
     /// A file of measured requests, of any kind that `analyze` reads; may be given again
-    #[arg(long, value_name = "FILE", required_unless_present = "summary")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["summary", "suggest"])]
     measured: Vec<String>,
     /// Instead of files: reported figures
     ///
@@ -41,7 +41,7 @@ pub(super) struct Given {
 }
 
 /// What was measured.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Measured {
     pub(super) series: Vec<Series>,
     pub(super) sources: Vec<Source>,
@@ -50,6 +50,16 @@ pub(super) struct Measured {
 }
 
 impl Given {
+    /// Whether there is no measurement.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.measured.is_empty() && self.summary.is_none()
+    }
+
+    /// Provider and deployment that are measured, as far as the command line and the scenario tell.
+    pub(super) fn target(&self, plan: &Plan) -> anyhow::Result<(usize, u32)> {
+        lane(plan, self.of.as_deref(), "", "")
+    }
+
     pub(super) fn read(
         &self,
         plan: &Plan,

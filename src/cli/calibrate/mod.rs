@@ -2,6 +2,7 @@
 
 mod fitted;
 mod given;
+mod next;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -26,13 +27,15 @@ use crate::report::calibrate::CalibrationReport;
 use crate::report::number;
 use crate::scenario::{self, Overrides};
 use crate::stats::PercentileMethod;
-use given::Given;
+use given::{Given, Measured};
+use next::{Known, Next};
 
 /// Find the decisions behind a measurement, and how sure they are
 ///
 /// The scenario names values that are free in its `[calibrate]` table. Settings that would have given the measurement are found by
 /// simulating it at thousands of them; what is left is an interval for each value, which values cannot be told apart, and a
-/// check whether the scenario does what was measured at all: if not, the exit code is 1.
+/// check whether the scenario does what was measured at all: if not, the exit code is 1. `--suggest` says which measurement would
+/// tell most, before there is any and after each.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Calibrate {
@@ -40,6 +43,8 @@ pub(super) struct Calibrate {
     scenario: Chosen,
     #[command(flatten)]
     given: Given,
+    #[command(flatten)]
+    next: Next,
     #[command(flatten)]
     tables: Tables,
     /// Zone of the hours of the week: UTC, a name such as Europe/Berlin, or `local`
@@ -68,10 +73,15 @@ Examples:
   thermocline calibrate my-scenario.toml --measured probes.csv --column ttft_ms --time-column hour_utc
       From any table that `analyze` reads
   thermocline calibrate my-scenario.toml --summary median=0.55s,p95=6.3s,cv=541%,n=75,cv-definition=std/median
-      From published figures alone";
+      From published figures alone
+  thermocline calibrate my-scenario.toml --suggest 75
+      Before anything is measured: how should 75 requests be spread?
+  thermocline calibrate my-scenario.toml --measured first.jsonl --suggest 25 --within 3h
+      And the next 25, given the first?";
 
 impl Calibrate {
     pub(super) fn run(&self, command: &[String], terminal: &Terminal) -> anyhow::Result<()> {
+        self.refuse_unmeasured()?;
         let text = builtin::find(&self.scenario.scenario)?;
         let common = self.scenario.overrides(PercentileMethod::default());
         let (plan, free, _) = scenario::load_with_free(&text.name, &text.text, &common)?;
@@ -81,7 +91,11 @@ impl Calibrate {
                 text.name
             );
         }
-        let measured = self.given.read(&plan, &self.tables, &self.timezone)?;
+        let measured = if self.given.is_nothing() {
+            Measured::default()
+        } else {
+            self.given.read(&plan, &self.tables, &self.timezone)?
+        };
         let free: Vec<Free> = free.into_iter().chain(measured.nuisance.clone()).collect();
         let at = |values: &[String]| {
             let paths = free.iter().filter_map(|free| match &free.place {
@@ -110,11 +124,35 @@ impl Calibrate {
         scenario::load(&text.name, &text.text, &at(&middle))?;
 
         let pool = self.runs.pool()?;
+        let format = self.runs.format.into();
+        let ask = |posterior: Option<&Posterior>, simulations: u64| {
+            let target = match simulator.series.first() {
+                Some(series) => (series.provider, series.deployment),
+                None => self.given.target(&plan)?,
+            };
+            let known = Known {
+                target,
+                posterior,
+                simulations,
+            };
+            self.next.found(&known, &simulator, &plan, &pool, terminal)
+        };
+        if self.given.is_nothing() {
+            let found = ask(None, self.simulations)?;
+            let report = found
+                .as_ref()
+                .map(|found| found.report(&self.scenario.scenario, &plan));
+            return Ok(terminal.results(|out| match report {
+                Some(report) => report.write(format, terminal.width(), out),
+                None => Ok(()),
+            })?);
+        }
         let simulations = self.simulations(&simulator, plan.seed, &pool);
         let posterior = searched(&simulator, plan.seed, simulations, &pool, terminal)?;
         let prediction = terminal.progress(predictions(simulations) as u64, |step| {
             pool.install(|| predict(&simulator, &posterior, step))
         });
+        let found = ask(Some(&posterior), simulations)?;
         let report = CalibrationReport {
             name: &text.name,
             plan: &plan,
@@ -122,8 +160,10 @@ impl Calibrate {
             sources: &measured.sources,
             posterior: &posterior,
             prediction: &prediction,
+            next: found
+                .as_ref()
+                .map(|found| found.report(&self.scenario.scenario, &plan)),
         };
-        let format = self.runs.format.into();
         terminal.results(|out| report.write(format, terminal.width(), out))?;
         if let Some(path) = &self.out {
             let values = at(&simulator.texts(&posterior.point()));
@@ -136,6 +176,19 @@ impl Calibrate {
         } else {
             Err(No.into())
         }
+    }
+
+    /// Without a measurement there is nothing to calibrate, only to suggest.
+    fn refuse_unmeasured(&self) -> anyhow::Result<()> {
+        let options = [
+            ("--out", self.out.is_some()),
+            ("--budget", self.budget.is_some()),
+        ];
+        let given = options.iter().find(|(_, is_given)| *is_given);
+        if let Some((option, _)) = given.filter(|_| self.given.is_nothing()) {
+            bail!("{option} needs a measurement: --measured or --summary");
+        }
+        Ok(())
     }
 
     /// How many simulations the budget allows.
