@@ -4,7 +4,7 @@
 //! overlapped, a gap counts from the end of the answer before, because that is how the client waited; where they did, each
 //! is sent at its own instant.
 
-use crate::experiment::{Keep, Plan, Run, Session, run};
+use crate::experiment::{Keep, Plan, Published, Run, Session, run};
 use crate::measure::analysis::Row;
 use crate::measure::feasible::Rounded;
 use crate::measure::protocol::{GapPlan, Protocol};
@@ -57,6 +57,20 @@ pub struct Figures {
     pub std: Option<Rounded>,
     /// What they mean by CV, where that is known.
     pub definition: Option<CvDefinition>,
+}
+
+impl Figures {
+    /// Those of a published row, rounded as far as their digits tell.
+    pub fn of_published(row: &Published) -> Self {
+        Self {
+            median: Rounded::shortest(row.ttft_median_s),
+            p95: Rounded::shortest(row.ttft_p95_s),
+            cv_percent: Rounded::shortest(row.cv_percent),
+            max: None,
+            std: row.ttft_std_s.map(Rounded::shortest),
+            definition: None,
+        }
+    }
 }
 
 /// One request, measured or simulated.

@@ -41,7 +41,8 @@ pub(super) const ALL: &[Builtin] = &builtins![
     "deepseek-v4-pro",
     "kimi-k2.6",
     "catalogue",
-    "bets"
+    "bets",
+    "size-or-depth"
 ];
 
 /// A scenario's text and what it is called.

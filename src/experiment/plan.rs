@@ -206,7 +206,7 @@ impl Racer {
                 let models = models
                     .map(|&one| Account::of(&result.fleet, Some(one)))
                     .collect();
-                (models, Account::of(&result.fleet, None))
+                (models, Account::of_all(&result.fleet))
             };
             let place = (provider, place % sessions);
             accounts.extend(replicated(plan, place, which.clone(), keep, progress));

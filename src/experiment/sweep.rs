@@ -2,28 +2,29 @@
 //!
 //! Every setting meets the same demand (common random numbers), so points differ by the setting and not by luck.
 
-use super::Plan;
-use super::RunResult;
 use super::repeat::Spread;
 use super::users::{Account, Users, replicated};
+use super::{Part, Plan, RunResult};
 use crate::measure::summary::Summary;
+use crate::workload::Tier;
 
 /// What happened at one setting.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// A row per provider, benchmarked model and session, and one for all models of a provider that has several.
+    /// By provider and session a row per benchmarked model, one per tier of a catalogue, and one for all models where there are
+    /// several.
     pub rows: Vec<Row>,
 }
 
-/// What happened to one model of one provider in one session.
+/// What happened to a part of one provider in one session.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// Index of the provider.
     pub provider: usize,
     /// Index of the session.
     pub session: usize,
-    /// Index of the deployment; `None` for all of the provider's.
-    pub deployment: Option<u32>,
+    /// Which models.
+    pub part: Part,
     /// What all users met.
     pub users: Users,
     /// What the benchmark reports; `None` where it made no requests.
@@ -70,10 +71,23 @@ fn rows(plan: &Plan, replications: u64, progress: &(dyn Fn() + Sync)) -> Vec<Row
     rows
 }
 
-/// What is kept of a replication: the account and the benchmark's summary of each benchmarked model, and the account of all.
+/// What is kept of a replication: the account and the benchmark's summary of each benchmarked model, and the accounts of tiers
+/// and of all.
 struct Kept {
     models: Vec<(Account, Summary)>,
-    all: Account,
+    sums: Vec<Account>,
+}
+
+/// The parts of several models that have rows.
+fn sums(plan: &Plan, provider: usize) -> Vec<Part> {
+    let tiers = Tier::ALL.map(Part::Tier).into_iter();
+    let mut sums: Vec<Part> = tiers
+        .filter(|&part| plan.members(provider, part).next().is_some())
+        .collect();
+    if plan.providers[provider].fleet.deployments.len() > 1 {
+        sums.push(Part::All);
+    }
+    sums
 }
 
 impl Kept {
@@ -86,17 +100,20 @@ impl Kept {
         });
         Self {
             models: models.collect(),
-            all: Account::of(&result.fleet, None),
+            sums: sums(plan, provider)
+                .into_iter()
+                .map(|part| Account::of(&result.fleet, plan.members(provider, part)))
+                .collect(),
         }
     }
 }
 
 fn rows_of(plan: &Plan, (provider, session): (usize, usize), kept: &[Kept]) -> Vec<Row> {
     let named = &plan.providers[provider];
-    let row = |deployment, accounts: Vec<Account>, reported| Row {
+    let row = |part, accounts: Vec<Account>, reported| Row {
         provider,
         session,
-        deployment,
+        part,
         users: Users::of(&accounts),
         reported,
     };
@@ -104,12 +121,16 @@ fn rows_of(plan: &Plan, (provider, session): (usize, usize), kept: &[Kept]) -> V
         let models = || kept.iter().map(|one| &one.models[lane]);
         let accounts = models().map(|(account, _)| account.clone()).collect();
         let summaries: Vec<&Summary> = models().map(|(_, summary)| summary).collect();
-        row(Some(deployment), accounts, Reported::of(&summaries))
+        row(
+            Part::Deployment(deployment),
+            accounts,
+            Reported::of(&summaries),
+        )
     };
     let mut rows: Vec<Row> = named.benchmarked.iter().enumerate().map(of_model).collect();
-    if named.fleet.deployments.len() > 1 {
-        let accounts = kept.iter().map(|one| one.all.clone()).collect();
-        rows.push(row(None, accounts, None));
+    for (index, part) in sums(plan, provider).into_iter().enumerate() {
+        let accounts = kept.iter().map(|one| one.sums[index].clone()).collect();
+        rows.push(row(part, accounts, None));
     }
     rows
 }

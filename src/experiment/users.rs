@@ -76,21 +76,23 @@ pub struct Account {
 }
 
 impl Account {
-    /// One replication's account of a deployment, or of all.
-    pub fn of(fleet: &[Did], deployment: Option<u32>) -> Self {
-        let chosen = match deployment {
-            Some(index) => &fleet[index as usize..=index as usize],
-            None => fleet,
+    /// One replication's account of all deployments.
+    pub fn of_all(fleet: &[Did]) -> Self {
+        Self::of(fleet, 0..fleet.len() as u32)
+    }
+
+    /// One replication's account of some deployments.
+    pub fn of(fleet: &[Did], deployments: impl IntoIterator<Item = u32>) -> Self {
+        let mut account = Self {
+            replications: 1.0,
+            ..Self::default()
         };
-        let mut account = Self::default();
-        for did in chosen {
+        for index in deployments {
+            let did = &fleet[index as usize];
             account.join(did);
+            // Deployments share one window; replications each have their own.
+            account.window = did.ledger.window;
         }
-        // Deployments share one window; replications each have their own.
-        account.window = chosen
-            .first()
-            .map_or(Duration::ZERO, |did| did.ledger.window);
-        account.replications = 1.0;
         account
     }
 

@@ -314,7 +314,8 @@ pub struct Scaling {
     pub keep_alive: KeepAlive,
     /// What starts replicas.
     pub rule: Rule,
-    /// Whether a start that no waiting request needs any more is given up.
+    /// Whether a start that no waiting request needs any more is given up although it has its GPUs; one that still waits for
+    /// them always is, as schedulers drop what is pending first.
     pub cancel_surplus_starts: bool,
 }
 

@@ -4,6 +4,7 @@ use super::autoscaler;
 use super::config::Rule;
 use super::event::Event;
 use super::probe::Probe;
+use super::replica::Replica;
 use super::{Fleet, Stage};
 use crate::target::Target;
 use crate::time::Time;
@@ -29,19 +30,37 @@ impl<P: Probe> Fleet<P> {
         self.refuse_stranded(deployment);
     }
 
-    /// Gives up starts that nobody needs, where the scenario says so.
+    /// Gives up starts that nobody needs: those that still wait for GPUs, and others where the scenario says so.
     pub(super) fn cancel_surplus_starts(&mut self, deployment: u32) {
         let own = &self.deployments[deployment as usize];
-        if own.config.scaling.cancel_surplus_starts
-            && matches!(own.config.scaling.rule, Rule::Arrival { .. })
-        {
-            let surplus = (own.ready + own.starting).saturating_sub(own.wanted());
-            self.cancel_starts(deployment, surplus);
+        // Rules with ticks decide about their starts when they look; a start of one request never waits for GPUs.
+        if !matches!(own.config.scaling.rule, Rule::Arrival { .. }) {
+            return;
+        }
+        let cancels = own.config.scaling.cancel_surplus_starts;
+        if !cancels && self.waiting_starts.is_empty() {
+            return;
+        }
+        let surplus = (own.ready + own.starting).saturating_sub(own.wanted());
+        if cancels {
+            self.cancel_starts(deployment, surplus, |_| true);
+        } else {
+            self.withdraw_starts(deployment, surplus);
         }
     }
 
-    /// Gives up as many as `surplus` starts, newest first; how many there were.
-    fn cancel_starts(&mut self, deployment: u32, surplus: u32) -> u32 {
+    /// Gives up as many as `surplus` starts that still wait for GPUs: they have cost nothing yet, and others may wait behind them.
+    fn withdraw_starts(&mut self, deployment: u32, surplus: u32) {
+        self.cancel_starts(deployment, surplus, |one| !one.holds_gpus);
+    }
+
+    /// Gives up as many as `surplus` of such starts, newest first; how many there were.
+    fn cancel_starts(
+        &mut self,
+        deployment: u32,
+        surplus: u32,
+        is_such: impl Fn(&Replica) -> bool,
+    ) -> u32 {
         if surplus == 0 {
             return 0;
         }
@@ -51,7 +70,10 @@ impl<P: Probe> Fleet<P> {
             .rev()
             .copied();
         let starting: Vec<u32> = newest_first
-            .filter(|&replica| self.replicas[replica as usize].stage.is_starting())
+            .filter(|&replica| {
+                let one = &self.replicas[replica as usize];
+                one.stage.is_starting() && is_such(one)
+            })
             .collect();
         let given_up: Vec<u32> = starting.into_iter().take(surplus as usize).collect();
         let count = given_up.len() as u32;
@@ -85,16 +107,19 @@ impl<P: Probe> Fleet<P> {
             self.start(deployment);
         }
         // Only the windowed rule takes replicas away; polled ones expire by keep-alive.
+        let surplus = existing.saturating_sub(wanted);
         if is_windowed {
-            self.scale_down(deployment, existing.saturating_sub(wanted));
+            self.scale_down(deployment, surplus);
             self.refuse_stranded(deployment);
+        } else {
+            self.withdraw_starts(deployment, surplus);
         }
     }
 
     /// Takes `surplus` replicas away: first starts (newest first), then idle ones (idle longest first), then busy ones, which
     /// finish their work.
     fn scale_down(&mut self, deployment: u32, surplus: u32) {
-        let left = surplus - self.cancel_starts(deployment, surplus);
+        let left = surplus - self.cancel_starts(deployment, surplus, |_| true);
         let mut ready: Vec<u32> = self.deployments[deployment as usize].replicas.clone();
         ready.retain(|&replica| self.replicas[replica as usize].stage == Stage::Ready);
         ready.sort_by_key(|&replica| {
@@ -137,7 +162,7 @@ impl<P: Probe> Fleet<P> {
             // A rule with ticks decides about its own starts at the next one.
             if matches!(own.config.scaling.rule, Rule::Arrival { .. } | Rule::Fixed) {
                 let surplus = (own.ready + own.starting).saturating_sub(own.wanted());
-                self.cancel_starts(deployment, surplus);
+                self.cancel_starts(deployment, surplus, |_| true);
             }
             self.sweep_expired(deployment);
         }

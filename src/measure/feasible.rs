@@ -282,6 +282,13 @@ impl Rounded {
         Some(Self::new(value, u8::try_from(decimals).ok()?))
     }
 
+    /// A number with as many decimals as it needs, for where it is not known any more how it was printed.
+    pub fn shortest(value: f64) -> Self {
+        let text = format!("{value:.6}");
+        let text = text.trim_end_matches('0').trim_end_matches('.');
+        Self::parse(text).unwrap_or(Self::new(value, 6))
+    }
+
     fn ends(self) -> [f64; 2] {
         [
             (self.value - self.half_unit).max(0.0),

@@ -7,6 +7,7 @@ use super::number::{self, NONE};
 use super::published::{self, Pair};
 use super::text::text_or;
 use super::{Report, VERSION, sentence};
+use crate::experiment::repeat::Spread;
 use crate::measure::summary::{AwareQuantile, Ttft};
 
 /// One table with what it comes to.
@@ -127,22 +128,34 @@ fn published_table(report: &Report<'_>, pairs: &[Pair<'_>], out: &mut dyn Write)
     ];
     header(&heads, 3, out)?;
     for pair in pairs {
+        let [median, p95, over_mean, over_median] = pair.spreads();
         let cells = [
             report.provider(pair.row).to_owned(),
             report.model(pair.row).to_owned(),
             report.session(pair.row).to_owned(),
             number::seconds(pair.published.ttft_median_s),
-            text_or(pair.median_s, number::seconds),
+            with_range(pair.median_s, median, number::seconds),
             number::seconds(pair.published.ttft_p95_s),
-            text_or(pair.p95_s, number::seconds),
+            with_range(pair.p95_s, p95, number::seconds),
             number::percent(pair.published.cv_percent),
-            text_or(pair.cv_percent, number::percent),
-            text_or(pair.std_over_median_percent, number::percent),
+            with_range(pair.cv_percent, over_mean, number::percent),
+            with_range(pair.std_over_median_percent, over_median, number::percent),
             pair.possible().to_owned(),
         ];
         line(&cells, out)?;
     }
     Ok(())
+}
+
+/// A figure, and behind it what nine in ten benchmarks report where there are many.
+fn with_range(value: Option<f64>, spread: Option<Spread>, show: fn(f64) -> String) -> String {
+    let range = spread.and_then(|spread| spread.p05.zip(spread.p95));
+    match (value, range) {
+        (Some(value), Some((low, high))) => {
+            format!("{} ({} to {})", show(value), show(low), show(high))
+        }
+        _ => text_or(value, show),
+    }
 }
 
 /// The head of a table; the first columns are names, the others numbers.

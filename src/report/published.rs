@@ -2,7 +2,7 @@
 
 use super::Report;
 use crate::experiment::Published;
-use crate::experiment::repeat::Row;
+use crate::experiment::repeat::{Row, Spread};
 use crate::measure::feasible::{self, Assessment, Rounded};
 use crate::measure::summary::Ttft;
 
@@ -72,6 +72,50 @@ impl<'a> Pair<'a> {
         }
     }
 
+    /// How the simulated median, p95, std/mean and std/median spread over many benchmarks, in this order.
+    pub(super) fn spreads(&self) -> [Option<Spread>; 4] {
+        let many = self.row.reported.as_ref();
+        [
+            many.map(|many| many.ttft_median_s),
+            many.map(|many| many.ttft_p95_s),
+            many.map(|many| many.cv_percent),
+            many.map(|many| many.std_over_median_percent),
+        ]
+    }
+
+    /// Which published figures nine in ten benchmarks would not report, the CV by any definition that it can follow; `None` of a
+    /// single benchmark.
+    pub(super) fn outside(&self) -> Option<Vec<&'static str>> {
+        let [median, p95, over_mean, over_median] = self.spreads();
+        let published = self.published;
+        let within = |spread: Spread, published: f64| {
+            let printed = Rounded::shortest(published);
+            let (low, high) = (spread.p05?, spread.p95?);
+            let (least, most) = (
+                printed.value - printed.half_unit,
+                printed.value + printed.half_unit,
+            );
+            Some(low <= most && least <= high)
+        };
+        let cv = [over_mean?, over_median?]
+            .into_iter()
+            .zip(self.assessments)
+            .filter(|(_, assessment)| assessment.possible_within_cap)
+            .any(|(spread, _)| within(spread, published.cv_percent).unwrap_or(false));
+        let all = [
+            ("median", within(median?, published.ttft_median_s)?),
+            ("p95", within(p95?, published.ttft_p95_s)?),
+            ("CV", cv),
+        ];
+        let std = published.ttft_std_s.zip(self.row.reported.as_ref());
+        let std = std.and_then(|(std, many)| Some(("std", within(many.ttft_std_s, std)?)));
+        let outside = all
+            .into_iter()
+            .chain(std)
+            .filter(|(_, is_within)| !is_within);
+        Some(outside.map(|(name, _)| name).collect())
+    }
+
     /// By which definitions the published CV can be, in words.
     pub(super) fn possible(&self) -> &'static str {
         match self.assessments.map(|one| one.possible_within_cap) {
@@ -90,17 +134,10 @@ pub(super) fn deviation_percent(simulated: Option<f64>, published: f64) -> Optio
 
 fn assess(published: &Published) -> [Assessment; 2] {
     let row = feasible::Published {
-        median: rounded(published.ttft_median_s),
-        p95: rounded(published.ttft_p95_s),
-        cv_percent: rounded(published.cv_percent),
+        median: Rounded::shortest(published.ttft_median_s),
+        p95: Rounded::shortest(published.ttft_p95_s),
+        cv_percent: Rounded::shortest(published.cv_percent),
         divisor: feasible::Divisor::Population,
     };
     feasible::assess(&row, FLOOR_SHARE, CAP_S)
-}
-
-/// The number with as many decimals as it needs: how it was printed is not known any more.
-fn rounded(value: f64) -> Rounded {
-    let text = format!("{value:.6}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    Rounded::parse(text).unwrap_or(Rounded::new(value, 6))
 }

@@ -27,7 +27,38 @@ pub(super) fn write(report: &Report<'_>, width: usize, out: &mut dyn Write) -> i
     for line in wrapped(&about, width) {
         writeln!(out, "{DIM}{line}{DIM:#}")?;
     }
-    writeln!(out, "{}", table(report, &pairs, width))
+    writeln!(out, "{}", table(report, &pairs, width))?;
+    for line in within(report, &pairs)
+        .iter()
+        .flat_map(|line| wrapped(line, width))
+    {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+/// Whether many benchmarks would report what was published, in a sentence; `None` of a single one.
+fn within(report: &Report<'_>, pairs: &[Pair<'_>]) -> Option<String> {
+    let mut outside = Vec::new();
+    for pair in pairs {
+        let of = report.label(pair.row);
+        outside.extend(
+            pair.outside()?
+                .into_iter()
+                .map(|figure| format!("{figure} of {of}")),
+        );
+    }
+    let cv = "the CV by a definition that it can follow";
+    Some(if outside.is_empty() {
+        format!(
+            "Every published figure lies within what nine in ten such benchmarks report ({cv})."
+        )
+    } else {
+        format!(
+            "Outside of what nine in ten such benchmarks report ({cv}): {}.",
+            outside.join(", ")
+        )
+    })
 }
 
 fn table(report: &Report<'_>, pairs: &[Pair<'_>], width: usize) -> String {

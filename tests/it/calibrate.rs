@@ -258,6 +258,64 @@ fn figures_alone_are_calibrated_to_as_well() {
 }
 
 #[test]
+fn the_rows_of_a_scenario_are_calibrated_to_and_other_providers_stay() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (file, bare) = (
+        folder.path().join("two.toml"),
+        folder.path().join("bare.toml"),
+    );
+    let row = r#"
+        [[published]]
+        provider = "acme"
+        model = "niche"
+        ttft_median = "350ms"
+        ttft_p95 = "17s"
+        cv = "180%"
+        [providers.other.deployments.niche]
+        service.slots = { slots = 8, prefill = "1s", decode = "2s" }
+        [calibrate.elsewhere]
+        path = "providers.other.deployments.niche.service.slots.prefill"
+        range.log = { from = "100ms", to = "10s" }
+    "#;
+    std::fs::write(&file, format!("{SLEEPS}{row}")).expect("written");
+    std::fs::write(&bare, SLEEPS).expect("written");
+    let asked = |file: &Path, of: &str| {
+        let of = format!("--of={of}");
+        let arguments = ["calibrate", shown(file), "--published", &of];
+        told(
+            &[
+                arguments.as_slice(),
+                &["--simulations=1000", "--format=json"],
+            ]
+            .concat(),
+        )
+    };
+    let output = asked(&file, "acme/niche");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("strict JSON");
+    let names: Vec<&str> = json["values"]
+        .as_array()
+        .expect("values")
+        .iter()
+        .filter_map(|one| one["name"].as_str())
+        .collect();
+    assert_eq!(names, ["rate", "keep_alive", "cv-definition"]);
+    assert_eq!(json["sources"][0]["name"], "acme/niche");
+    for (file, of, expected) in [
+        (
+            &file,
+            "other/niche",
+            "nothing was published of `other/niche`",
+        ),
+        (&bare, "acme/niche", "has no `[[published]]` rows"),
+    ] {
+        let output = asked(file, of);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
 fn what_cannot_be_calibrated_is_said() {
     let folder = measured(&[]);
     let (scenario, requests) = (

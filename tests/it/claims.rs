@@ -202,3 +202,87 @@ fn twenty_requests_usually_miss_what_seventy_five_catch() {
         [0.0, 0.0]
     );
 }
+
+/// What a comparison says of one part of a tier at one side.
+fn tier<'a>(found: &'a Value, first_rank: u64, side: &str) -> &'a Value {
+    let rows = found["tiers"].as_array().expect("a list");
+    let is_meant = |row: &&Value| row["first_rank"] == first_rank && row["side"] == side;
+    rows.iter().find(is_meant).expect("the side offers it")
+}
+
+#[test]
+fn a_curated_catalogue_is_steady_where_a_broad_one_is_not_unless_all_is_warm() {
+    let quick = [
+        "bets",
+        "--repeat=3",
+        "--benchmarks=75",
+        "--set=time.warm_up=30m",
+        "--set=popularity.rate=1/s",
+        "--set=benchmark.gaps.even.over=6h",
+    ];
+    let found = json("compare", &quick);
+    let cv = |row: &Value| number(row, "benchmark_cv_percent");
+    let broad = |first_rank| tier(&found, first_rank, "breadth-first");
+    // In the middle that both offer: surely above, and many times; the head of both is well supported.
+    assert!(
+        number(broad(21), "benchmark_cv_above_first_low_percent") > 0.0,
+        "{}",
+        broad(21)
+    );
+    let curated = |first_rank| tier(&found, first_rank, "curated");
+    assert!(cv(broad(21)) > 3.0 * cv(curated(21)), "{}", broad(21));
+    for row in [curated(1), curated(21), broad(1)] {
+        assert!(cv(row) < 40.0, "{row}");
+        assert_eq!(row["cold_requests_percent"], 0.0, "{row}");
+    }
+    // From tier to tier more of the requests are cold.
+    let cold = [1, 21, 41, 201].map(|rank| number(broad(rank), "cold_requests_percent"));
+    assert!(cold.is_sorted() && cold[3] > 50.0, "{cold:?}");
+    // With a replica of every model the middle and the tail are as steady as the head.
+    let warm = [
+        "--set=providers.breadth-first.catalogue.policy=uniform",
+        "--set=providers.breadth-first.catalogue.budget_gpus=2000",
+    ];
+    let found = json("compare", &[quick.as_slice(), &warm].concat());
+    for rank in [1, 21, 41, 201] {
+        let row = tier(&found, rank, "breadth-first");
+        assert!(cv(row) < 60.0, "{row}");
+        assert_eq!(row["cold_requests_percent"], 0.0, "{row}");
+    }
+}
+
+#[test]
+fn a_large_catalogue_has_less_depth_unless_there_are_gpus_for_all() {
+    let quick = ["size-or-depth", "--repeat=6", "--benchmarks=75"].as_slice();
+    let above = |found: &Value, first_rank| {
+        let row = tier(found, first_rank, "four-hundred");
+        let end = |end| number(row, &format!("benchmark_cv_above_first_{end}_percent"));
+        [end("low"), end("high")]
+    };
+    let found = json("compare", quick);
+    let offers = found["offers"].as_array().expect("a list");
+    let offered = [0, 1].map(|side| number(&offers[side], "models"));
+    assert_eq!(offered, [40.0, 400.0]);
+    assert!(above(&found, 21)[0] > 0.0, "{:?}", above(&found, 21));
+    assert!(above(&found, 1)[0] <= 0.0, "the head is alike");
+    let cold = |found: &Value, side| number(tier(found, 21, side), "cold_requests_percent");
+    assert!(cold(&found, "four-hundred") > 10.0 * cold(&found, "forty"));
+    let told_at_80 = |arguments: &[&str]| {
+        let (_, text) = told("compare", arguments);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+        text.split_whitespace().collect::<Vec<&str>>().join(" ")
+    };
+    let worse =
+        "the CV of a benchmark is surely higher in middle 21-40, not surely other in head 1-20.";
+    assert!(told_at_80(quick).contains(worse));
+    // With GPUs for all there is no such difference, and it says so.
+    let enough = ["--set=providers.*.gpus.h100-sxm=600"];
+    let enough = [quick, &enough].concat();
+    let found = json("compare", &enough);
+    assert!(above(&found, 21)[0] <= 0.0, "{:?}", above(&found, 21));
+    let alike = "the CV of a benchmark is not surely other in head 1-20, middle 21-40.";
+    assert!(told_at_80(&enough).contains(alike));
+}

@@ -120,7 +120,10 @@ fn a_suggestion_is_printed_as_commands_that_run() {
     std::fs::write(&file, ALONE).expect("written");
     let scenario = file.to_str().expect("plain");
     let asked = |arguments: &[&str]| -> Value {
-        let all = [&["calibrate", scenario, "--simulations=1000", "--format=json"], arguments];
+        let all = [
+            &["calibrate", scenario, "--simulations=1000", "--format=json"],
+            arguments,
+        ];
         let output = told(&all.concat());
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         serde_json::from_slice(&output.stdout).expect("strict JSON")
@@ -144,7 +147,9 @@ fn a_suggestion_is_printed_as_commands_that_run() {
     let measured = part.join("requests.csv");
     let measured = format!("--measured={}", measured.to_str().expect("plain"));
     let second = asked(&[&measured, "--suggest=5"]);
-    let now = second["next"]["now"]["keep_alive_now_ratio_90"].as_f64().expect("a ratio");
+    let now = second["next"]["now"]["keep_alive_now_ratio_90"]
+        .as_f64()
+        .expect("a ratio");
     let best = &first["next"]["plans"][0]["keep_alive_expected_ratio_90"];
     let expected = best.as_f64().expect("a ratio");
     let times = now.ln() / expected.ln();
@@ -161,19 +166,30 @@ fn a_suggestion_fits_its_width_in_every_format_and_shows_no_threads() {
     let is_command = |line: &str| line.starts_with("thermocline ");
     let mut lines = printed.lines().filter(|line| !is_command(line));
     assert!(lines.all(|line| line.chars().count() <= 80), "{printed}");
-    for part in ["Which 8 requests next?", "(now)", "constant", "keep_alive", "--ladder="] {
+    for part in [
+        "Which 8 requests next?",
+        "(now)",
+        "constant",
+        "keep_alive",
+        "--ladder=",
+    ] {
         assert!(printed.contains(part), "{part} is missing in\n{printed}");
     }
     let again = asked(ALONE, &["--suggest=8", "--threads=1"]);
     let again = String::from_utf8(again.stdout).expect("text");
     let without = |text: &str| -> Vec<String> {
         // The scenario's file is in another folder each time.
-        let lines = text.lines().filter(|line| !line.starts_with("thermocline simulate"));
+        let lines = text
+            .lines()
+            .filter(|line| !line.starts_with("thermocline simulate"));
         lines.map(str::to_owned).collect()
     };
     assert_eq!(without(&printed), without(&again));
     let heads = [
-        ("csv", "gaps_s,lasts_s,narrower_factor,keep_alive_expected_ratio_90"),
+        (
+            "csv",
+            "gaps_s,lasts_s,narrower_factor,keep_alive_expected_ratio_90",
+        ),
         ("markdown", "| gaps | lasts | keep_alive | narrower |"),
     ];
     for (format, head) in heads {
@@ -186,10 +202,16 @@ fn a_suggestion_fits_its_width_in_every_format_and_shows_no_threads() {
 #[test]
 fn what_cannot_be_suggested_is_said() {
     let cases: [(&[&str], &str); 5] = [
-        (&["--suggest=20", "--within=1s"], "no plan of 20 requests is over so soon"),
+        (
+            &["--suggest=20", "--within=1s"],
+            "no plan of 20 requests is over so soon",
+        ),
         (&["--suggest=2"], "2 is not in 5..=10000"),
         (&["--within=1h"], "--suggest"),
-        (&["--suggest=20", "--out=x.toml"], "--out needs a measurement"),
+        (
+            &["--suggest=20", "--out=x.toml"],
+            "--out needs a measurement",
+        ),
         (&["--suggest=20", "--of=acme/other"], "known: acme/niche"),
     ];
     for (arguments, expected) in cases {
@@ -215,7 +237,13 @@ fn a_suggested_spacing_narrows_the_keep_alive_three_times_more() {
         let (plans, told) = subject.as_suggested(&truth, &[20, 20], effort);
         let ratio = width(&constant, keep_alive) / width(&told, keep_alive);
         assert!(ratio >= 3.0, "{truth:?}: {ratio} with {plans:?}");
-        let (low, high) = (told.quantile(keep_alive, 0.005), told.quantile(keep_alive, 0.995));
-        assert!(low <= truth[keep_alive] && truth[keep_alive] <= high, "{low} to {high}");
+        let (low, high) = (
+            told.quantile(keep_alive, 0.005),
+            told.quantile(keep_alive, 0.995),
+        );
+        assert!(
+            low <= truth[keep_alive] && truth[keep_alive] <= high,
+            "{low} to {high}"
+        );
     }
 }

@@ -25,13 +25,16 @@ const REQUESTS: (u64, u64) = (75, 200);
 #[command(next_help_heading = "Measurement")]
 pub(super) struct Given {
     /// A file of measured requests, of any kind that `analyze` reads; may be given again
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["summary", "suggest"])]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["summary", "published", "suggest"])]
     measured: Vec<String>,
     /// Instead of files: reported figures
     ///
     /// median, p95 and cv, and if known n, std, max, cv-definition (std/mean or std/median), timeout.
     #[arg(long, value_name = "FIGURES", conflicts_with = "measured")]
     summary: Option<String>,
+    /// Instead of files: the published rows of the scenario, all of them or that of --of
+    #[arg(long, conflicts_with_all = ["measured", "summary"])]
+    published: bool,
     /// Whom it is of, where names do not tell: PROVIDER/MODEL of the scenario
     #[arg(long, value_name = "NAME")]
     of: Option<String>,
@@ -52,12 +55,21 @@ pub(super) struct Measured {
 impl Given {
     /// Whether there is no measurement.
     pub(super) fn is_nothing(&self) -> bool {
-        self.measured.is_empty() && self.summary.is_none()
+        self.measured.is_empty() && self.summary.is_none() && !self.published
     }
 
-    /// Provider and deployment that are measured, as far as the command line and the scenario tell.
-    pub(super) fn target(&self, plan: &Plan) -> anyhow::Result<(usize, u32)> {
-        lane(plan, self.of.as_deref(), "", "")
+    /// Provider and deployment that are to be measured next: those measured so far, else as far as the command line and the scenario
+    /// tell.
+    pub(super) fn target(&self, plan: &Plan, series: &[Series]) -> anyhow::Result<(usize, u32)> {
+        let mut targets = series.iter().map(|one| (one.provider, one.deployment));
+        let Some(first) = targets.next() else {
+            return lane(plan, self.of.as_deref(), "", "");
+        };
+        ensure!(
+            targets.all(|other| other == first),
+            "several models were measured\nhelp: ask for one at a time, with --of or --only"
+        );
+        Ok(first)
     }
 
     pub(super) fn read(
@@ -68,6 +80,9 @@ impl Given {
     ) -> anyhow::Result<Measured> {
         if let Some(text) = &self.summary {
             return self.of_figures(plan, text);
+        }
+        if self.published {
+            return self.of_published(plan);
         }
         let options = tables.options(zone);
         let mut all = Measured {
@@ -121,6 +136,41 @@ impl Given {
             sources: vec![Source::of_figures(text)],
             nuisance: nuisance(requests.is_none(), given.definition.is_none()),
         })
+    }
+
+    /// The scenario's published rows. Its benchmark says of how many requests they are; what they mean by CV is asked.
+    fn of_published(&self, plan: &Plan) -> anyhow::Result<Measured> {
+        let mut all = Measured {
+            series: Vec::new(),
+            sources: Vec::new(),
+            nuisance: nuisance(false, true),
+        };
+        let mut known = Vec::new();
+        for row in &plan.published {
+            let name = format!("{}/{}", row.provider, row.model);
+            if self.of.as_ref().is_none_or(|of| *of == name) {
+                let (provider, deployment) = lane(plan, Some(&name), "", "")?;
+                all.sources.push(Source::of_published(row));
+                all.series.push(Series {
+                    name: name.clone(),
+                    provider,
+                    deployment,
+                    at: plan.sessions[0].at,
+                    protocol: plan.benchmark.clone(),
+                    is_from_due: false,
+                    data: Data::Figures(Figures::of_published(row)),
+                });
+            }
+            known.push(name);
+        }
+        match &self.of {
+            _ if known.is_empty() => bail!("the scenario has no `[[published]]` rows"),
+            Some(of) if all.series.is_empty() => bail!(
+                "nothing was published of `{of}`\nhelp: known: {}",
+                known.join(", ")
+            ),
+            _ => Ok(all),
+        }
     }
 
     /// Adds what a file holds.
@@ -233,6 +283,31 @@ impl Given {
             }),
         })
     }
+}
+
+/// Free values that can show in what was measured: those of other providers stay as the scenario has them.
+pub(super) fn concerned(free: Vec<Free>, plan: &Plan, providers: &[usize]) -> Vec<Free> {
+    let others = plan
+        .providers
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| !providers.contains(index));
+    let others: Vec<[String; 2]> = others
+        .map(|(_, provider)| {
+            let name = &provider.name;
+            [
+                format!("providers.{name}."),
+                format!("providers.\"{name}\"."),
+            ]
+        })
+        .collect();
+    let is_of_another = |path: &str| others.iter().flatten().any(|start| path.starts_with(start));
+    free.into_iter()
+        .filter(|free| match &free.place {
+            Place::Path(path) => !is_of_another(path),
+            Place::Requests | Place::CvDefinition => true,
+        })
+        .collect()
 }
 
 /// What results call a series: what tells it from the others.

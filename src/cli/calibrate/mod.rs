@@ -17,7 +17,7 @@ use super::failure::No;
 use super::files::{Tables, zone};
 use super::options::{Chosen, Runs, duration};
 use super::terminal::Terminal;
-use crate::calibrate::free::{Free, Place};
+use crate::calibrate::free::Place;
 use crate::calibrate::observed::Simulator;
 use crate::calibrate::posterior::Posterior;
 use crate::calibrate::predict::{predict, predictions};
@@ -74,9 +74,11 @@ Examples:
       From any table that `analyze` reads
   thermocline calibrate my-scenario.toml --summary median=0.55s,p95=6.3s,cv=541%,n=75,cv-definition=std/median
       From published figures alone
+  thermocline calibrate deepseek-v4-pro --published --of east/deepseek-v4-pro
+      From a row that the scenario itself holds
   thermocline calibrate my-scenario.toml --suggest 75
       Before anything is measured: how should 75 requests be spread?
-  thermocline calibrate my-scenario.toml --measured first.jsonl --suggest 25 --within 3h
+  thermocline calibrate my-scenario.toml --measured part-1.jsonl --suggest 25 --within 3h
       And the next 25, given the first?";
 
 impl Calibrate {
@@ -96,7 +98,21 @@ impl Calibrate {
         } else {
             self.given.read(&plan, &self.tables, &self.timezone)?
         };
-        let free: Vec<Free> = free.into_iter().chain(measured.nuisance.clone()).collect();
+        let mut providers: Vec<usize> = measured.series.iter().map(|one| one.provider).collect();
+        let target = self
+            .next
+            .is_asked()
+            .then(|| self.given.target(&plan, &measured.series));
+        let target = target.transpose()?;
+        providers.extend(target.map(|(provider, _)| provider));
+        let mut free = given::concerned(free, &plan, &providers);
+        if free.is_empty() {
+            bail!(
+                "all values that `{}` frees are of providers that were not measured",
+                text.name
+            );
+        }
+        free.extend(measured.nuisance.clone());
         let at = |values: &[String]| {
             let paths = free.iter().filter_map(|free| match &free.place {
                 Place::Path(path) => Some(path),
@@ -126,16 +142,14 @@ impl Calibrate {
         let pool = self.runs.pool()?;
         let format = self.runs.format.into();
         let ask = |posterior: Option<&Posterior>, simulations: u64| {
-            let target = match simulator.series.first() {
-                Some(series) => (series.provider, series.deployment),
-                None => self.given.target(&plan)?,
-            };
-            let known = Known {
+            let known = target.map(|target| Known {
                 target,
                 posterior,
                 simulations,
-            };
-            self.next.found(&known, &simulator, &plan, &pool, terminal)
+            });
+            let found =
+                known.map(|known| self.next.found(&known, &simulator, &plan, &pool, terminal));
+            found.transpose()
         };
         if self.given.is_nothing() {
             let found = ask(None, self.simulations)?;

@@ -45,7 +45,12 @@ pub(super) struct Found {
 }
 
 impl Next {
-    /// Finds plans, if they are asked for, and shows how far that is.
+    /// Whether plans are asked for.
+    pub(super) fn is_asked(self) -> bool {
+        self.suggest.is_some()
+    }
+
+    /// Finds plans and shows how far that is.
     pub(super) fn found(
         self,
         known: &Known<'_>,
@@ -53,10 +58,8 @@ impl Next {
         plan: &Plan,
         pool: &ThreadPool,
         terminal: &Terminal,
-    ) -> anyhow::Result<Option<Found>> {
-        let Some(requests) = self.suggest else {
-            return Ok(None);
-        };
+    ) -> anyhow::Result<Found> {
+        let requests = self.suggest.unwrap_or(plan.benchmark.requests);
         let protocol = Protocol {
             requests,
             concurrency: 1,
@@ -85,12 +88,12 @@ impl Next {
             );
         }
         let deployments = &plan.providers[provider].fleet.deployments;
-        Ok(Some(Found {
+        Ok(Found {
             model: deployments[deployment as usize].name.clone(),
             measured: simulator.series.len(),
             protocol,
             suggestion,
-        }))
+        })
     }
 }
 

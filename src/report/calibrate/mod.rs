@@ -11,7 +11,7 @@ use crate::calibrate::distance::ToldBy;
 use crate::calibrate::observed::Series;
 use crate::calibrate::posterior::{Pair, Posterior};
 use crate::calibrate::predict::Prediction;
-use crate::experiment::Plan;
+use crate::experiment::{Plan, Published};
 use crate::import::Imported;
 
 pub use suggestion::SuggestionReport;
@@ -40,6 +40,15 @@ impl Source {
             ttft: file.tool.definition().to_string(),
             unanswered,
             discarded: file.discarded,
+        }
+    }
+
+    /// Of a published row.
+    pub fn of_published(row: &Published) -> Self {
+        Self {
+            name: format!("{}/{}", row.provider, row.model),
+            tool: "published figures".to_owned(),
+            ..Self::of_figures("")
         }
     }
 

@@ -3,6 +3,7 @@
 mod rows;
 mod sentence;
 mod text;
+mod tiers;
 
 use std::io::{self, Write};
 

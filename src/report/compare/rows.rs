@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::CompareReport;
+use super::{CompareReport, tiers};
 use crate::experiment::compare::{Routing, Sessions, Subject};
 use crate::experiment::users::{Difference, Figure, Users};
 use crate::measure::summary::CONFIDENCE;
@@ -28,6 +28,8 @@ pub(super) fn results(report: &CompareReport<'_>) -> Value {
         "subjects": flat(report),
         "routing": routing.collect::<Vec<Flat>>(),
         "sessions": sessions.collect::<Vec<Flat>>(),
+        "tiers": tiers::rows(report),
+        "offers": tiers::offers(report),
         "notes": report.notes,
         "conclusion": super::sentence::conclusion(report),
     })

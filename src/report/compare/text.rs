@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::CompareReport;
 use super::sentence::{conclusion, shown};
+use super::{CompareReport, tiers};
 use crate::experiment::compare::{Routing, Sessions, Subject};
 use crate::experiment::users::{Difference, Figure, Users};
 use crate::report::grid::{self, Column};
@@ -11,8 +11,8 @@ use crate::report::number::{self, NONE};
 use crate::report::text::{BOLD, DIM, wrapped};
 use crate::report::users;
 
-/// So many pairs are written out; the other formats have all.
-const SHOWN: usize = 6;
+/// So many pairs are written out, and fewer beside the tiers of catalogues; the other formats have all.
+const SHOWN: [usize; 2] = [6, 2];
 
 /// Writes the whole report.
 pub(super) fn write(
@@ -28,6 +28,7 @@ pub(super) fn write(
     }
     pairs(report, width, out)?;
     sessions(report, width, out)?;
+    tiers::write(report, width, out)?;
     for routing in &report.comparison.routing {
         writeln!(out)?;
         paragraph(&routed(report, routing), width, out)?;
@@ -39,7 +40,7 @@ pub(super) fn write(
     Ok(())
 }
 
-fn paragraph(text: &str, width: usize, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn paragraph(text: &str, width: usize, out: &mut dyn Write) -> io::Result<()> {
     for line in wrapped(text, width) {
         writeln!(out, "{line}")?;
     }
@@ -90,9 +91,7 @@ fn best_columns(report: &CompareReport<'_>) -> Vec<Column> {
     columns.push(Column::numbers("sure\n%", cells(&sure)));
     for (side, name) in report.comparison.sides.iter().enumerate() {
         let head = format!("{name}\n{}", users::head(metric).replace('\n', " "));
-        let of_side = |one: &Subject| {
-            shown(one.sides[side].as_ref(), metric).unwrap_or_else(|| NONE.to_owned())
-        };
+        let of_side = |one: &Subject| shown_or_none(one.sides[side].as_ref(), metric);
         let rank = if side < 3 { 0 } else { 2 };
         columns.push(Column::numbers(&head, cells(&of_side)).rank(rank));
     }
@@ -115,6 +114,11 @@ fn best(report: &CompareReport<'_>, subject: &Subject) -> String {
     match subject.best {
         _ if subject.sides.iter().flatten().count() < 2 => "only one".to_owned(),
         Some(best) if best.is_sure() => report.comparison.sides[best.side].clone(),
+        _ if subject.level.len() < subject.sides.iter().flatten().count() => {
+            let level = subject.level.iter();
+            let names = level.map(|side| report.comparison.sides[*side].as_str());
+            names.collect::<Vec<&str>>().join(" or ")
+        }
         _ => "no difference".to_owned(),
     }
 }
@@ -140,15 +144,16 @@ fn pairs(report: &CompareReport<'_>, width: usize, out: &mut dyn Write) -> io::R
         };
         pairs.extend(sides.map(|other| (subject, reference, other)));
     }
-    for (subject, reference, other) in pairs.iter().take(SHOWN) {
+    let shown = SHOWN[usize::from(!report.comparison.tiers.is_empty())];
+    for (subject, reference, other) in pairs.iter().take(shown) {
         writeln!(out, "\n{BOLD}{}{BOLD:#}", report.label(&subject.key))?;
         let columns = pair_columns(report, *reference, *other);
         writeln!(out, "{}", grid::fitted(columns.clone(), columns, width, 1))?;
     }
-    if pairs.len() > SHOWN {
+    if pairs.len() > shown {
         writeln!(
             out,
-            "\n{DIM}{SHOWN} of {} pairs; --format csv has all{DIM:#}",
+            "\n{DIM}{shown} of {} pairs; --format csv has all{DIM:#}",
             pairs.len()
         )?;
     }
@@ -166,7 +171,7 @@ fn pair_columns(
     let cells = |cell: &dyn Fn(Figure) -> String| -> Vec<String> {
         figures.iter().map(|figure| cell(*figure)).collect()
     };
-    let of = |users: &Users, figure| shown(Some(users), figure).unwrap_or_else(|| NONE.to_owned());
+    let of = |users: &Users, figure| shown_or_none(Some(users), figure);
     let above = |figure| other.above(reference, figure);
     let sides = &report.comparison.sides;
     vec![
@@ -187,13 +192,18 @@ fn pair_columns(
     ]
 }
 
+/// A figure of a side, or the sign for none.
+pub(super) fn shown_or_none(users: Option<&Users>, figure: Figure) -> String {
+    shown(users, figure).unwrap_or_else(|| NONE.to_owned())
+}
+
 /// A difference with its sign.
-fn signed(figure: Figure, value: f64) -> String {
+pub(super) fn signed(figure: Figure, value: f64) -> String {
     let sign = if value > 0.0 { "+" } else { "" };
     format!("{sign}{}", users::bare(figure, value))
 }
 
-fn interval(figure: Figure, difference: Option<Difference>) -> String {
+pub(super) fn interval(figure: Figure, difference: Option<Difference>) -> String {
     let interval = difference.and_then(|one| one.estimate.interval);
     interval.map_or_else(
         || NONE.to_owned(),
@@ -208,7 +218,7 @@ fn interval(figure: Figure, difference: Option<Difference>) -> String {
 }
 
 /// Whether a difference is more than luck.
-fn verdict(difference: Option<Difference>) -> &'static str {
+pub(super) fn verdict(difference: Option<Difference>) -> &'static str {
     match difference {
         Some(one) if one.sign() == Some(1.0) => "more",
         Some(one) if one.sign() == Some(-1.0) => "less",

@@ -118,11 +118,7 @@ impl SweepReport<'_> {
     }
 
     fn model(&self, row: &Row) -> String {
-        let deployments = &self.plan.providers[row.provider].fleet.deployments;
-        row.deployment.map_or_else(
-            || format!("all {}", deployments.len()),
-            |index| deployments[index as usize].name.clone(),
-        )
+        self.plan.part_name(row.provider, row.part)
     }
 
     fn session(&self, row: &Row) -> &str {

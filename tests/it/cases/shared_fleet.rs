@@ -221,3 +221,34 @@ fn nodes_are_taken_back_at_their_hazard() {
     let often = ledger(&result, 0).reclaimed;
     assert!((896..=1104).contains(&often), "{often}");
 }
+
+/// The only GPU is busy until 121 s. Whoever asked for `left` is gone by then, so its start is no longer in line, whatever rule made
+/// it, and the next model gets the GPU at once.
+#[test]
+fn a_start_that_nobody_needs_leaves_the_queue_for_gpus() {
+    let model = |name: &str, at: &str, more: &str| {
+        format!(
+            "[providers.p.deployments.{name}]\ngpu = \"g\"\n\
+             cold_start = {{ provision = \"1s\", load_weights = \"20s\" }}\n\
+             service.slots = {{ prefill = \"0s\", decode = \"100s\" }}\nscaling.keep_alive = \"none\"\n\
+             traffic.t.arrivals.at.times = [\"{at}\"]\n{more}\n"
+        )
+    };
+    for (rule, cancelled) in [
+        ("{ arrival = {} }", 1),
+        // Seen at 11 s, and gone at 22 s; and not seen at 7 s and 14 s.
+        ("{ poll = { interval = \"11s\" } }", 1),
+        ("{ poll = { interval = \"7s\" } }", 0),
+    ] {
+        let left = format!("traffic.t.timeout = \"2s\"\nscaling.rule = {rule}");
+        let models =
+            model("busy", "0s", "") + &model("left", "10s", &left) + &model("next", "40s", "");
+        let result = simulate(&fleet(
+            "1000s",
+            &("[providers.p]\ngpus.g = 1\n".to_owned() + &models),
+        ));
+        assert_eq!(ledger(&result, 1).timed_out, 1, "{rule}");
+        assert_eq!(ledger(&result, 1).cancelled_starts, cancelled, "{rule}");
+        assert_eq!(waits(&result, 2), [102.0], "{rule}");
+    }
+}

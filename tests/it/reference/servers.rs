@@ -163,13 +163,15 @@ impl Fleet<'_> {
 
     fn cancel_surplus(&mut self, model: usize) {
         let own = self.model(model);
-        if !own.cancel_surplus_starts {
-            return;
-        }
+        let cancels_all = own.cancel_surplus_starts;
         let wanted = self.wanted(model).max(own.min).min(own.max) as usize;
         let there = self.ready(model).len() + self.starting(model).len();
-        let newest = self.starting(model).into_iter().rev();
+        let mut newest = self.starting(model);
+        newest.reverse();
+        // What still waits for a GPU has cost nothing, and is given up in any case.
+        newest.retain(|&one| cancels_all || self.servers[one].stage == Stage::Queued);
         for one in newest
+            .into_iter()
             .take(there.saturating_sub(wanted))
             .collect::<Vec<_>>()
         {
