@@ -110,7 +110,7 @@ pub struct Expected {
 
 /// Simulations of a plan at a first look and at a close one.
 fn looks(budget: u64) -> (u64, u64) {
-    ((budget / LOOK).max(40), (budget / CLOSE).max(200))
+    ((budget / LOOK).max(20), (budget / CLOSE).max(100))
 }
 
 /// So many simulations are made at most, where a calibration has so many.

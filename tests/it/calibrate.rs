@@ -210,6 +210,48 @@ fn a_calibration_says_all_of_it_and_writes_a_scenario_that_runs() {
 }
 
 #[test]
+fn a_folder_holds_the_scenario_the_checks_and_pictures() {
+    let folder = measured(&[]);
+    let path = |name: &str| folder.path().join(name);
+    let (scenario, requests, out) = (path("sleeps.toml"), path("run/requests.csv"), path("out"));
+    let arguments = [
+        "calibrate",
+        shown(&scenario),
+        "--measured",
+        shown(&requests),
+        "--simulations=1000",
+        "--out",
+    ];
+    let into = |out: &Path| told(&[arguments.as_slice(), &[shown(out)]].concat());
+    let output = into(&out);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).expect(name);
+    assert!(read("fitted.toml").starts_with("# Calibrated by thermocline"));
+    assert!(read("checks.csv").starts_with("series,metric,"));
+    assert!(read("summary.json").contains("\"kind\": \"calibration\""));
+    let labels = [
+        (
+            "ttft-1.svg",
+            &["TTFT [s]", "measured", "90 % of simulations"][..],
+        ),
+        ("values.svg", &["keep_alive", "rate", "correlation"]),
+    ];
+    for (name, labels) in labels {
+        let picture = read(name);
+        assert!(
+            picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"),
+            "{name}"
+        );
+        for label in labels {
+            assert!(picture.contains(label), "{name} lacks {label}");
+        }
+    }
+    // What is found out before anything is simulated.
+    let refused = into(&path("run/requests.csv"));
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+}
+
+#[test]
 fn figures_alone_are_calibrated_to_as_well() {
     let folder = measured(&[]);
     let scenario = folder.path().join("sleeps.toml");

@@ -1,6 +1,7 @@
 //! What a calibration found: values with intervals, what cannot be told apart, and whether the scenario does what was measured.
 
 mod json;
+mod picture;
 mod suggestion;
 mod text;
 
@@ -109,6 +110,16 @@ impl CalibrationReport<'_> {
                 })
             }
         }
+    }
+
+    /// Pictures, each with a file's name.
+    pub fn pictures(&self) -> io::Result<Vec<(String, String)>> {
+        picture::all(self)
+    }
+
+    /// The rows of the check, for spreadsheets, whatever else was asked.
+    pub fn write_checks(&self, out: &mut dyn Write) -> io::Result<()> {
+        json::write_csv(self, out)
     }
 
     /// Where the values come from, in lines.
