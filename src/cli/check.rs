@@ -19,18 +19,22 @@ pub(super) struct Check {
     /// Do not mark what was a default
     #[arg(long, help_heading = "Output")]
     plain: bool,
+    /// Show every kind of deployment that catalogues are made of, not only who got what
+    #[arg(long, help_heading = "Output", conflicts_with = "plain")]
+    all: bool,
 }
 
 impl Check {
     pub(super) fn run(&self, terminal: &Terminal) -> anyhow::Result<()> {
         let text = builtin::find(&self.scenario.scenario)?;
         let overrides = self.scenario.overrides(PercentileMethod::default());
-        let (_, understood) = scenario::load(&text.name, &text.text, &overrides)?;
-        let shown = if self.plain {
-            understood.to_plain_toml()
-        } else {
-            understood.to_toml()
+        let (plan, understood) = scenario::load(&text.name, &text.text, &overrides)?;
+        let shown = match (self.plain, self.all) {
+            (true, _) => understood.to_plain_toml(),
+            (false, true) => understood.to_toml(),
+            (false, false) => understood.to_short_toml(),
         };
+        terminal.warn(&plan);
         terminal.results(|out| out.write_all(shown.as_bytes()))?;
         Ok(())
     }

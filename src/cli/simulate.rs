@@ -51,6 +51,7 @@ impl Simulate {
         let folder = self.output.out.as_deref();
         let folder = folder.map(|path| Folder::new(path, self.output.force));
         let folder = folder.transpose()?;
+        terminal.warn(&plan);
         let outcome = self.simulated(&plan, terminal)?;
         let report = Report {
             name: &self.scenario.scenario,
@@ -62,8 +63,8 @@ impl Simulate {
             let whose = self.output.requests.into();
             let record = Record {
                 command,
-                text: &text.text,
-                understood: &understood.to_toml(),
+                text: &understood.relocatable_text(&text.text),
+                understood: &understood.relocatable().to_toml(),
                 name: &self.scenario.scenario,
                 results: Results::Simulation(&report, whose),
             };

@@ -93,8 +93,8 @@ impl Sweep {
         if let Some(folder) = folder {
             folder.write(&Record {
                 command,
-                text: &text.text,
-                understood: &understood[0].to_toml(),
+                text: &understood[0].relocatable_text(&text.text),
+                understood: &understood[0].relocatable().to_toml(),
                 name: &self.scenario.scenario,
                 results: Results::Sweep(&report),
             })?;

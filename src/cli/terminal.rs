@@ -8,6 +8,8 @@ use anstream::{AutoStream, ColorChoice};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::options::{Global, When};
+use crate::experiment::Plan;
+use crate::report::too_long;
 
 /// Progress is shown from here on.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -71,6 +73,13 @@ impl Terminal {
     pub(super) fn note(&self, text: &str) {
         if !self.is_quiet {
             self.error(text);
+        }
+    }
+
+    /// Says what a plan should have made known before it is run.
+    pub(super) fn warn(&self, plan: &Plan) {
+        for warning in too_long::warnings(plan) {
+            self.note(&warning);
         }
     }
 

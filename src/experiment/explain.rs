@@ -68,24 +68,35 @@ pub fn explain(
     progress: &(dyn Fn() + Sync),
 ) -> Explanation {
     assert!(plans.len().is_power_of_two(), "{} subsets", plans.len());
-    let met = |plan: &Plan| met(plan, subject, replications, progress);
-    let subsets: Vec<Users> = plans.iter().map(met).collect();
+    let met = |plan: &Plan| met(plan, &[subject], replications, progress);
+    let subsets: Vec<Users> = plans.iter().flat_map(met).collect();
     Explanation {
         gaps: EXPLAINED.map(|figure| gap(&subsets, figure)).to_vec(),
         subsets,
     }
 }
 
-/// What all users of one deployment meet in one session.
+/// What all users of some deployments of one provider meet in one session.
 pub fn met(
     plan: &Plan,
-    subject: Subject,
+    subjects: &[Subject],
     replications: u64,
     progress: &(dyn Fn() + Sync),
-) -> Users {
-    let place = (subject.provider, subject.session);
-    let keep = |result: &super::RunResult| Account::of(&result.fleet, Some(subject.deployment));
-    Users::of(&replicated(plan, place, 0..replications, keep, progress))
+) -> Vec<Users> {
+    let Some(first) = subjects.first() else {
+        return Vec::new();
+    };
+    let place = (first.provider, first.session);
+    let keep = |result: &super::RunResult| -> Vec<Account> {
+        let account = |one: &Subject| Account::of(&result.fleet, Some(one.deployment));
+        subjects.iter().map(account).collect()
+    };
+    let met = replicated(plan, place, 0..replications, keep, progress);
+    let of_subject = |index: usize| {
+        let own: Vec<Account> = met.iter().map(|all| all[index].clone()).collect();
+        Users::of(&own)
+    };
+    (0..subjects.len()).map(of_subject).collect()
 }
 
 fn gap(subsets: &[Users], figure: Figure) -> Option<Gap> {

@@ -10,6 +10,7 @@ pub mod explain;
 pub mod plan;
 pub mod repeat;
 pub mod sweep;
+pub mod too_long;
 pub mod users;
 pub mod watch;
 

@@ -15,7 +15,7 @@ const COLUMNS: [&str; 9] = [
     "provider",
     "model",
     "session",
-    "due_s",
+    "sent_s",
     "outcome",
     "cold",
     "ttft_s",
@@ -107,7 +107,7 @@ impl Cells<'_> {
         };
         let mut row = Raw::new(outcome);
         // Instants count from the window's opening, and requests that were thrown away lie before it.
-        row.sent = self.nanos("due_s")?.map(Stamp::Relative);
+        row.sent = self.nanos("sent_s")?.map(Stamp::Relative);
         row.ttft = self.span("ttft_s")?;
         row.latency = self.span("latency_s")?;
         if self.table.has(&["output_tokens"]) {

@@ -148,7 +148,7 @@ impl Tool {
         };
         match self {
             Self::Thermocline => OURS,
-            Self::Simulation => of(Start::Due, First::AnyToken, SetUp::WhenNew),
+            Self::Simulation => of(Start::Written, First::AnyToken, SetUp::WhenNew),
             Self::VllmBench => of(Start::Call, First::AnyToken, SetUp::WhenNew),
             Self::VllmBenchRust => of(Start::Call, First::AnyChunk, SetUp::WhenNew),
             Self::Sglang => of(Start::Call, First::ContentOrReasoning, SetUp::Always),

@@ -6,8 +6,9 @@
 //!
 //! Invariant: what the replicas take together never exceeds the budget. Budgets and prices are whole millionths, so that is exact.
 //!
-//! Sources: the square-root rule is that of capacity assignment (Kleinrock 1976, volume 2, chapter 5); rounding is by largest
-//! remainder (Hamilton 1792); the optimised rule is greedy on the closed forms of [`crate::theory`].
+//! Sources: the square-root rule makes the sum of `requests / copies` least for a given number of copies, as a Lagrange multiplier
+//! shows, and lies between uniform and proportional (Cohen and Shenker, SIGCOMM 2002, on replicas in search networks); rounding is
+//! by largest remainder (Hamilton 1792); the optimised rule is greedy on the closed forms of [`crate::theory`].
 
 mod estimate;
 mod rounding;

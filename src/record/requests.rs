@@ -1,8 +1,9 @@
 //! Every request, with the parts that add up to its time to first token.
 //!
-//! Instants are seconds after the measured window opened. All spans have nine decimals, because the simulation counts whole
-//! nanoseconds: the parts from `client_s` to `first_step_s` add up to `ttft_s` exactly, and `ttft_s + decode_s = latency_s`. A
-//! request that got no token has no parts.
+//! Instants are seconds after the measured window opened. TTFT and latency count from when a request was sent, as in every table;
+//! how much later than planned that was is `send_lag_s`, as in files of observations. All spans have nine decimals, because the
+//! simulation counts whole nanoseconds: the parts from `network_s` to `first_step_s` add up to `ttft_s` exactly, `send_lag_s +
+//! ttft_s = ttft_from_due_s`, and `ttft_s + decode_s = latency_s`. A request that got no token has no parts.
 
 use std::io::{self, Write};
 
@@ -14,7 +15,7 @@ use crate::report::Report;
 use crate::request::RequestId;
 use crate::time::{Duration, Time};
 
-const HEAD: [&str; 19] = [
+const HEAD: [&str; 21] = [
     "whose",
     "provider",
     "model",
@@ -31,7 +32,9 @@ const HEAD: [&str; 19] = [
     "placement",
     "prompt_tokens",
     "output_tokens",
+    "send_lag_s",
     "ttft_s",
+    "ttft_from_due_s",
     "latency_s",
     "decode_s",
 ];
@@ -41,7 +44,7 @@ pub(super) fn write(report: &Report<'_>, whose: Whose, out: &mut dyn Write) -> i
     let mut csv = csv::Writer::from_writer(out);
     let phases = StartPhase::ALL.map(|phase| format!("{}_s", phase.name()));
     let mut head: Vec<&str> = HEAD.to_vec();
-    head.extend(["client_s", "network_s", "queue_s"]);
+    head.extend(["network_s", "queue_s"]);
     head.extend(phases.iter().map(String::as_str));
     head.extend(["prefill_s", "first_step_s"]);
     csv.write_record(&head)?;
@@ -160,8 +163,9 @@ impl Place<'_> {
         let of_trace =
             |show: &dyn Fn(&RequestTrace) -> String| trace.map_or_else(String::new, show);
         let placement = |index: u8| deployment.placements[usize::from(index)].name.clone();
-        let latency = client.end.since(client.due);
-        let ttft = client.first_token.map(|first| first.since(client.due));
+        let latency = client.end.since(client.sent);
+        let lag = client.sent.since(client.due);
+        let ttft = client.first_token.map(|first| first.since(client.sent));
         let mut row = vec![
             whose.to_owned(),
             self.provider.name.clone(),
@@ -183,7 +187,9 @@ impl Place<'_> {
             of_trace(&|trace| trace.placement.map_or_else(String::new, placement)),
             of_trace(&|trace| trace.prompt_tokens.to_string()),
             of_trace(&|trace| trace.output_tokens.to_string()),
+            span(lag),
             ttft.map_or_else(String::new, span),
+            ttft.map_or_else(String::new, |ttft| span(lag + ttft)),
             span(latency),
             ttft.map_or_else(String::new, |ttft| span(latency - ttft)),
         ];
@@ -195,10 +201,10 @@ impl Place<'_> {
 /// The parts of a time to first token; empty where there is none.
 fn parts(client: &Client, trace: Option<&RequestTrace>) -> Vec<String> {
     let Some((trace, _)) = trace.zip(client.first_token) else {
-        return vec![String::new(); StartPhase::ALL.len() + 5];
+        return vec![String::new(); StartPhase::ALL.len() + 4];
     };
     let parts = &trace.parts;
-    let waiting = [client.sent.since(client.due), parts.network, parts.queue];
+    let waiting = [parts.network, parts.queue];
     let all = waiting.into_iter().chain(parts.start);
     all.chain([parts.prefill, parts.first_step])
         .map(span)

@@ -28,6 +28,7 @@ mod text;
 mod text_published;
 mod text_spread;
 pub mod theory;
+pub mod too_long;
 pub mod trace;
 mod users;
 pub mod words;

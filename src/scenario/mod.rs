@@ -21,7 +21,7 @@ pub use document::{Document, Key, Node, Notation, Table, Value};
 pub use kind::Kind;
 pub use problem::{Complaint, Part, Problem, ScenarioError, SourceId, Sources, Span};
 pub use reader::{Reader, Reading, Template, Variant};
-pub use schema::{Overrides, Schedule, load, load_with_free, optional_span};
+pub use schema::{Overrides, Schedule, deployment_of, load, load_with_free, optional_span};
 pub use understood::Understood;
 
 #[cfg(test)]

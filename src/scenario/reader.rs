@@ -408,10 +408,13 @@ impl Reader<'_> {
         asked.and_then(|asked| asked.span).unwrap_or(self.header)
     }
 
-    /// Where a file is that the scenario names: paths count from the scenario's own folder.
-    pub fn beside(&self, file: &str) -> PathBuf {
+    /// Where a file is that the scenario names at a key: paths count from the scenario's own folder.
+    pub fn beside(&self, key: &str, file: &str) -> PathBuf {
         let scenario = Path::new(self.reading.sources.name(SourceId::FILE));
-        scenario.parent().unwrap_or(Path::new("")).join(file)
+        let path = scenario.parent().unwrap_or(Path::new("")).join(file);
+        let mut understood = self.reading.understood.borrow_mut();
+        understood.file(self.table, key, self.span(key), &path);
+        path
     }
 
     /// Where the table is in the scenario: `providers.a.deployments.m`.

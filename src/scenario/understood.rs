@@ -1,7 +1,9 @@
 //! The scenario as understood: everything that was read, defaults included.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
+use super::problem::{SourceId, Span};
 use super::units::quoted;
 
 /// Longest line on which a variant is written instead of under a header \[characters\].
@@ -14,6 +16,18 @@ pub struct Understood {
     tables: Vec<Vec<(String, Slot)>>,
     /// What stands behind the scenario, as comments.
     remarks: Vec<Remark>,
+    /// Files that the scenario names.
+    files: Vec<File>,
+}
+
+/// A file that the scenario names.
+#[derive(Clone, Debug)]
+struct File {
+    table: TableId,
+    key: String,
+    span: Span,
+    /// Where it is, whatever the working folder.
+    path: String,
 }
 
 #[derive(Clone, Debug)]
@@ -47,6 +61,7 @@ impl Default for Understood {
         Self {
             tables: vec![Vec::new()],
             remarks: Vec::new(),
+            files: Vec::new(),
         }
     }
 }
@@ -116,12 +131,47 @@ impl Understood {
         }
     }
 
+    /// Notes a file that the scenario names at a key.
+    pub(super) fn file(&mut self, table: TableId, key: &str, span: Span, path: &Path) {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        self.files.push(File {
+            table,
+            key: key.to_owned(),
+            span,
+            path: path.to_string_lossy().into_owned(),
+        });
+    }
+
     fn put(&mut self, table: TableId, key: &str, slot: Slot) {
         let entries = &mut self.tables[table];
         match entries.iter_mut().find(|(name, _)| name == key) {
             Some(entry) => entry.1 = slot,
             None => entries.push((key.to_owned(), slot)),
         }
+    }
+
+    /// The same with whole paths instead of those that count from the scenario's folder: it can be read anywhere.
+    #[must_use]
+    pub fn relocatable(&self) -> Self {
+        let mut whole = self.clone();
+        for file in &self.files {
+            whole.value(file.table, &file.key, quoted(&file.path), false);
+        }
+        whole
+    }
+
+    /// The scenario's own text with whole paths.
+    pub fn relocatable_text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        let mut files: Vec<&File> = self.files.iter().collect();
+        files.retain(|file| file.span.source == SourceId::FILE);
+        // The last first, so that the others stay where they are; a template's file is read more than once.
+        files.sort_by_key(|file| std::cmp::Reverse(file.span.start));
+        files.dedup_by_key(|file| file.span.start);
+        for file in files {
+            text.replace_range(file.span.start..file.span.end, &quoted(&file.path));
+        }
+        text
     }
 
     /// As TOML, with `# default` after whatever the scenario did not say.
@@ -132,6 +182,31 @@ impl Understood {
     /// As TOML, without a word on what was a default: equal for scenarios that mean the same.
     pub fn to_plain_toml(&self) -> String {
         self.print(false)
+    }
+
+    /// The same, and of tables that many deployments are made of no more than how many there are.
+    pub fn to_short_toml(&self) -> String {
+        let is_table = |remark: &Remark| matches!(remark, Remark::Table(..));
+        let mut short = self.clone();
+        short.remarks.retain(|remark| !is_table(remark));
+        let tables = self.remarks.len() - short.remarks.len();
+        if tables > 0 {
+            short.remark(vec![format!(
+                "{tables} kinds of deployments of catalogues are understood in full with --all"
+            )]);
+        }
+        short.to_toml()
+    }
+
+    /// A table that is shown behind the scenario, by its title, as TOML without a word on defaults.
+    pub fn behind(&self, title: &str) -> Option<String> {
+        let id = self.remarks.iter().find_map(|remark| match remark {
+            Remark::Table(own, id) if own == title => Some(*id),
+            _ => None,
+        })?;
+        let mut out = String::new();
+        self.write_table(&mut out, id, "", "", false);
+        Some(out)
     }
 
     fn print(&self, marks: bool) -> String {

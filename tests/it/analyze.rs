@@ -36,7 +36,7 @@ fn four_cold() -> String {
 /// Requests of a simulated run: outcome and TTFT \[s\], a second apart.
 fn requests(rows: &[(&str, usize, f64)]) -> String {
     let mut lines =
-        vec!["whose,provider,model,session,due_s,outcome,status,cold,ttft_s,latency_s".to_owned()];
+        vec!["whose,provider,model,session,sent_s,outcome,status,cold,ttft_s,latency_s".to_owned()];
     for &(outcome, count, seconds) in rows {
         let (ttft, status) = match outcome {
             "succeeded" => (seconds.to_string(), ""),

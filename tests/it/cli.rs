@@ -477,7 +477,7 @@ fn the_parts_of_every_ttft_add_up() {
     );
     let files = files(&path);
     let rows = rows(&files["requests.csv"]);
-    let parts = "client_s network_s queue_s gpu_wait_s provision_s image_s container_s start_engine_s load_weights_s \
+    let parts = "network_s queue_s gpu_wait_s provision_s image_s container_s start_engine_s load_weights_s \
                  compile_s capture_graphs_s warm_up_s prefill_s first_step_s";
     let mut ttfts = Vec::new();
     for row in &rows {
@@ -485,7 +485,10 @@ fn the_parts_of_every_ttft_add_up() {
         let sum: i128 = parts.split(' ').map(|part| nanos(&row[part])).sum();
         assert_eq!(sum, ttft);
         assert_eq!(ttft + nanos(&row["decode_s"]), nanos(&row["latency_s"]));
-        assert_eq!(nanos(&row["first_token_s"]) - nanos(&row["due_s"]), ttft);
+        assert_eq!(nanos(&row["first_token_s"]) - nanos(&row["sent_s"]), ttft);
+        let from_due = nanos(&row["first_token_s"]) - nanos(&row["due_s"]);
+        assert_eq!(nanos(&row["ttft_from_due_s"]), from_due);
+        assert_eq!(nanos(&row["send_lag_s"]) + ttft, from_due);
         let is_cold = ["provision_s", "load_weights_s"]
             .iter()
             .any(|part| nanos(&row[*part]) > 0);

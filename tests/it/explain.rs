@@ -185,3 +185,113 @@ fn what_cannot_be_explained_is_said() {
         assert!(text.contains(expected), "{arguments:?}: {text}");
     }
 }
+
+/// What `explain` says of a scenario's model, as JSON.
+fn explained(text: &str, model: &str, more: &[&str]) -> Value {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("mine.toml");
+    std::fs::write(&path, text).expect("a file");
+    let path = path.display().to_string();
+    let arguments = [&[path.as_str(), model, "--repeat=3", "--format=json"], more].concat();
+    let (code, told) = told("explain", &arguments);
+    assert_eq!(code, Some(0), "{told}");
+    serde_json::from_str(&told).expect("strict JSON")
+}
+
+fn names(found: &Value) -> Vec<&str> {
+    let decisions = found["decisions"].as_array().expect("a list");
+    decisions
+        .iter()
+        .filter_map(|one| one["decision"].as_str())
+        .collect()
+}
+
+fn assert_shares_add_up(found: &Value) {
+    let gap = found["gaps"]["ttft_p95_s"].as_f64().expect("there is one");
+    let decisions = found["decisions"].as_array().expect("a list");
+    let shares = decisions
+        .iter()
+        .map(|one| one["ttft_p95_share_s"].as_f64().expect("a share"));
+    let sum: f64 = shares.sum();
+    assert!(
+        (sum - gap).abs() <= 1e-9 * gap.abs().max(1.0),
+        "{sum}, not {gap}"
+    );
+}
+
+/// Six models, two of them always warm; the fifth sleeps after a minute on a slow link.
+const CATALOGUE: &str = r#"
+time = { warm_up = "30m", horizon = "2h" }
+benchmark = { requests = 10, gaps = "5m", ranks = [1, 5] }
+[popularity]
+models = 6
+rate = "60/h"
+[providers.acme.catalogue]
+policy = "breadth-first"
+budget_gpus = 2
+[providers.acme.catalogue.deployment]
+gpu = "a100-sxm-80"
+engine = { model = "qwen3-8b", format = "bf16" }
+cold_start.storage = "network-volume"
+scaling.keep_alive = "1m"
+[providers.acme.catalogue.backed]
+gpu = "h100-sxm"
+scaling.keep_alive = "30m"
+"#;
+
+#[test]
+fn a_model_of_a_catalogue_is_explained_as_a_deployment_of_its_own() {
+    let found = explained(CATALOGUE, "rank-5", &[]);
+    assert_shares_add_up(&found);
+    let decisions = names(&found);
+    for expected in ["warm pool", "keep-alive", "GPU tier", "cold start"] {
+        assert!(decisions.contains(&expected), "{decisions:?}");
+    }
+    assert!(
+        !decisions.contains(&"GPU priority"),
+        "nobody is short of GPUs"
+    );
+    assert!(found["gaps"]["ttft_p95_s"].as_f64().expect("a gap") > 5.0);
+    // Where nobody is short of GPUs others have no part in it: a stock for all changes nothing but who is simulated beside it.
+    let stock = "[providers.acme]\ngpus.a100-sxm-80 = 1000\n[providers.acme.catalogue]";
+    let stocked = CATALOGUE.replace("[providers.acme.catalogue]", stock);
+    let kept = ["--keep=GPU tier", "--keep=GPU priority"];
+    let [alone, beside] = [CATALOGUE, &stocked].map(|text| explained(text, "rank-5", &kept));
+    assert_eq!(alone["gaps"], beside["gaps"]);
+}
+
+/// A niche model waits while its replica serves the other one's batch and changes over, and for its GPU behind a tenant of the
+/// same rank.
+#[test]
+fn sharing_and_priority_are_decisions() {
+    let shared = r#"
+time = { warm_up = "10m", horizon = "3h" }
+benchmark = { requests = 0, discard = 0 }
+[providers.acme]
+gpus.tier = 1
+evict_idle = true
+[providers.acme.deployments.niche]
+gpu = "tier"
+cold_start.load_weights = "10s"
+scaling = { max = 1, keep_alive = "1m" }
+sharing.models = { switch = "8s" }
+service.slots = { slots = 4, prefill = "100ms", decode = "3s" }
+traffic.own.arrivals = "30/h"
+traffic.other = { arrivals = "60/h", model = "popular" }
+[providers.acme.deployments.tenant]
+gpu = "tier"
+cold_start.load_weights = "10s"
+scaling.keep_alive = "10m"
+service.slots = { prefill = "100ms", decode = "20s" }
+traffic.own.arrivals = "20/h"
+"#;
+    let found = explained(shared, "niche", &["--keep=warm pool", "--keep=keep-alive"]);
+    assert_shares_add_up(&found);
+    let decisions = found["decisions"].as_array().expect("a list");
+    for expected in ["GPU priority", "sharing"] {
+        let one = decisions.iter().find(|one| one["decision"] == expected);
+        let one = one.unwrap_or_else(|| panic!("no {expected} in {found}"));
+        let share = one["ttft_p50_share_s"].as_f64().expect("a share");
+        assert!(share > 0.0, "{one}");
+    }
+}

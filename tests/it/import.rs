@@ -408,7 +408,7 @@ fn every_format_is_known_in_small() {
             ("llmprobe", 1, 2, 0),
         ),
         (
-            "whose,provider,model,session,due_s,outcome,status,cold,ttft_s,latency_s\n\
+            "whose,provider,model,session,sent_s,outcome,status,cold,ttft_s,latency_s\n\
              benchmark,p,m,s,0.0,succeeded,,true,20.000000001,21.0\n\
              benchmark,p,m,s,-5.0,timed_out,,,,30.0\n\
              other,p,m,s,1.0,succeeded,,false,0.2,1.0\n",

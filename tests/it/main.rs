@@ -28,12 +28,14 @@ mod properties;
 mod questions;
 mod readme;
 mod reference;
+mod run_folder;
 mod serve;
 mod suggest;
 mod support;
 mod sweep;
 mod theory;
 mod tidy;
+mod too_long;
 mod trace;
 mod trace_laws;
 #[path = "../../examples/hidden_truths/trial.rs"]

@@ -41,7 +41,7 @@ enum Catalogue {
     LeastStart(&'static str, &'static str),
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 10] = [
     Kind {
         name: "warm pool",
         keys: &[
@@ -99,6 +99,25 @@ const KINDS: [Kind; 8] = [
         is_hardware: false,
         needs_like_service: false,
         catalogue: Catalogue::Fixed(&[("queue", "{}"), ("router", "shared-queue")]),
+    },
+    Kind {
+        name: "GPU priority",
+        keys: &["gpu_priority"],
+        is_hardware: false,
+        needs_like_service: false,
+        catalogue: Catalogue::Fixed(&[("gpu_priority", "255")]),
+    },
+    Kind {
+        name: "sharing",
+        keys: &["sharing"],
+        is_hardware: false,
+        needs_like_service: true,
+        catalogue: Catalogue::Fixed(&[
+            ("sharing.models.switch", "0s"),
+            ("sharing.models.at_once", "1000"),
+            ("sharing.adapters.switch", "0s"),
+            ("sharing.adapters.at_once", "1000"),
+        ]),
     },
     Kind {
         name: "batching",
@@ -186,7 +205,8 @@ impl<'a> Search<'a> {
             let is_alike =
                 !kind.needs_like_service || self.has_engine(peer) == self.has_engine(self.subject);
             let is_same_model = self.model_of(peer) == self.model_of(self.subject);
-            let is_usable = is_alike && (is_same_model || !kind.is_hardware);
+            let is_usable =
+                is_alike && (is_same_model || !kind.is_hardware) && !kind.is_among_tenants();
             if is_usable && self.is_support(kind, peer) {
                 let values = self.of_peer(kind, peer);
                 let source = format!("as {} of {}", peer.model, peer.provider);
@@ -240,9 +260,10 @@ impl<'a> Search<'a> {
     fn of_catalogue(&self, kind: &Kind) -> Option<(Vec<(String, String)>, String)> {
         match kind.catalogue {
             Catalogue::Fixed(values) => {
+                let is_moot = kind.name == "GPU priority" && !self.has_stock();
                 let values = values
                     .iter()
-                    .filter(|(key, value)| self.differs(key, value));
+                    .filter(|(key, value)| !is_moot && self.differs(key, value));
                 let values: Vec<(String, String)> = values
                     .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
                     .collect();
@@ -334,6 +355,14 @@ impl<'a> Search<'a> {
             .try_fold(deployment, |value, key| value.get(key))
     }
 
+    /// Whether the subject's provider may run out of GPUs, so that it matters who gets them first.
+    fn has_stock(&self) -> bool {
+        let provider = self.understood.get("providers");
+        let provider = provider.and_then(|all| all.get(&self.subject.provider));
+        let stock = provider.and_then(|one| one.get("gpus")?.as_table());
+        stock.is_some_and(|stock| !stock.is_empty())
+    }
+
     fn has_engine(&self, place: &Place) -> bool {
         self.value(place, "engine").is_some()
     }
@@ -368,6 +397,11 @@ fn is_unlimited(value: &Value) -> bool {
 }
 
 impl Kind {
+    /// Whether it is about those who share GPUs or replicas with the subject: another deployment's tenants are no counterpart.
+    fn is_among_tenants(&self) -> bool {
+        ["GPU priority", "sharing"].contains(&self.name)
+    }
+
     /// Whether `PATH=VALUE` belongs to this decision.
     fn owns(&self, stated: &str) -> bool {
         let path = stated.split('=').next().unwrap_or_default().trim();

@@ -1,6 +1,7 @@
 //! `explain`: which decision about a deployment costs its users how much.
 
 mod counterpart;
+mod twin;
 
 use clap::Args;
 
@@ -17,8 +18,8 @@ use counterpart::{Place, Search};
 
 /// Split a deployment's latency among the decisions made about it
 ///
-/// Replaces each decision (warm pool, keep-alive, GPU tier, format, engine, cold start, queueing, batching) by its best-supported
-/// counterpart, one at a time and in every combination, under the same demand. Shares are Shapley values: they add up to the gap.
+/// Replaces each decision (warm pool, keep-alive, GPU tier, format, engine, cold start, queueing, GPU priority, sharing, batching) by
+/// its best-supported counterpart, one at a time and in every combination, under the same demand. Shares are Shapley values: they add up to the gap.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Explain {
@@ -64,17 +65,26 @@ impl Explain {
         let pool = self.runs.pool()?;
         let session = self.session(&plan)?;
         let candidates = candidates(&plan, session);
-        let present = terminal.progress(candidates.len() as u64 * self.repeat, |step| {
-            let met = |one: &Subject| met(&plan, *one, self.repeat, step);
-            pool.install(|| candidates.iter().map(met).collect::<Vec<Users>>())
+        let providers = candidates.chunk_by(|one, next| one.provider == next.provider);
+        let providers: Vec<&[Subject]> = providers.collect();
+        let present = terminal.progress(providers.len() as u64 * self.repeat, |step| {
+            let met = |some: &&[Subject]| met(&plan, some, self.repeat, step);
+            pool.install(|| providers.iter().flat_map(met).collect::<Vec<Users>>())
         });
         let subject = self.subject(&plan, &candidates, &present)?;
         let peer = self.peer(&plan, &candidates, &present, subject)?;
-        let decisions = self.decisions(&text, &common, &plan, &understood, subject, peer)?;
-        let (decisions, plans) = subsets(&text, &common, decisions)?;
+        let source = Source::new(text, common, &plan, &understood, subject)?;
+        let decisions = self.decisions(&source, peer)?;
+        let (decisions, plans) = subsets(&source, decisions)?;
+        let alone: Vec<(Plan, Subject)> = plans
+            .into_iter()
+            .map(|plan| twin::alone(plan, subject))
+            .collect();
+        let at = alone[0].1;
+        let plans: Vec<Plan> = alone.into_iter().map(|(plan, _)| plan).collect();
         let runs = plans.len() as u64 * self.repeat;
         let explanation = terminal.progress(runs, |step| {
-            pool.install(|| explain(&plans, subject, self.repeat, step))
+            pool.install(|| explain(&plans, at, self.repeat, step))
         });
         let report = ExplainReport {
             plan: &plan,
@@ -146,17 +156,13 @@ impl Explain {
 
     fn decisions(
         &self,
-        text: &Text,
-        common: &Overrides,
-        plan: &Plan,
-        understood: &Understood,
-        subject: Subject,
+        source: &Source<'_>,
         peer: Option<Subject>,
     ) -> anyhow::Result<Vec<Decision>> {
-        let load = |set: &[String]| with(text, common, set).ok();
-        let own = place(plan, subject);
-        let peer = peer.map(|peer| place(plan, peer));
-        let search = Search::new(understood, &own, peer.as_ref(), &load);
+        let load = |set: &[String]| source.stated(set).ok();
+        let own = &source.place;
+        let peer = peer.map(|peer| place(source.plan, peer));
+        let search = Search::new(&source.understood, own, peer.as_ref(), &load);
         let decisions = search.decisions(&self.counterpart, &self.keep)?;
         if decisions.is_empty() {
             anyhow::bail!(
@@ -239,38 +245,92 @@ fn extreme<'a>(
     Some(least.0)
 }
 
-/// The scenario with more values set.
-fn with(text: &Text, common: &Overrides, set: &[String]) -> Result<Plan, scenario::ScenarioError> {
-    let overrides = Overrides {
-        set: common.set.iter().chain(set).cloned().collect(),
-        ..common.clone()
-    };
-    Ok(scenario::load(&text.name, &text.text, &overrides)?.0)
+/// Where plans with some decisions replaced come from.
+struct Source<'a> {
+    /// The scenario, or its twin where models of catalogues are deployments.
+    text: Text,
+    common: Overrides,
+    /// As it is understood.
+    understood: Understood,
+    is_twin: bool,
+    plan: &'a Plan,
+    subject: Subject,
+    place: Place,
+}
+
+impl<'a> Source<'a> {
+    fn new(
+        text: Text,
+        common: Overrides,
+        plan: &'a Plan,
+        understood: &Understood,
+        subject: Subject,
+    ) -> anyhow::Result<Self> {
+        let place = place(plan, subject);
+        let twin = twin::twin(&text, plan, understood);
+        let is_twin = twin.is_some();
+        let source = |text, common, understood| Self {
+            text,
+            common,
+            understood,
+            is_twin,
+            plan,
+            subject,
+            place,
+        };
+        let Some(twin) = twin else {
+            return Ok(source(text, common, understood.clone()));
+        };
+        // What the command line sets is part of what was understood.
+        let common = Overrides {
+            set: Vec::new(),
+            ..common
+        };
+        let (_, understood) = scenario::load(&twin.name, &twin.text, &common)?;
+        Ok(source(twin, common, understood))
+    }
+
+    /// The scenario or its twin with more values set.
+    fn stated(&self, set: &[String]) -> Result<Plan, scenario::ScenarioError> {
+        let overrides = Overrides {
+            set: self.common.set.iter().chain(set).cloned().collect(),
+            ..self.common.clone()
+        };
+        Ok(scenario::load(&self.text.name, &self.text.text, &overrides)?.0)
+    }
+
+    /// The plan with some of the subject's values replaced.
+    fn with(&self, set: &[String]) -> Result<Plan, scenario::ScenarioError> {
+        let stated = self.stated(set)?;
+        if self.is_twin {
+            let plan = self.plan.clone();
+            return Ok(twin::transplanted(plan, self.subject, &self.place, &stated));
+        }
+        Ok(stated)
+    }
 }
 
 /// The scenario with every subset of the decisions replaced. Where hardware cannot be replaced piece by piece, because a format
 /// does not exist on the other GPU or does not fit it, those decisions become one.
 fn subsets(
-    text: &Text,
-    common: &Overrides,
+    source: &Source<'_>,
     decisions: Vec<Decision>,
 ) -> anyhow::Result<(Vec<Decision>, Vec<Plan>)> {
-    match plans(text, common, &decisions) {
+    match plans(source, &decisions) {
         Ok(plans) => Ok((decisions, plans)),
         Err(problem) => {
             let joined = Decision::joined(decisions.clone(), &["GPU tier", "format", "engine"]);
             if joined.len() == decisions.len() {
                 return Err(problem.into());
             }
-            let plans = plans(text, common, &joined)?;
+            let plans = plans(source, &joined)?;
             Ok((joined, plans))
         }
     }
 }
 
 fn plans(
-    text: &Text,
-    common: &Overrides,
+    source: &Source<'_>,
     decisions: &[Decision],
 ) -> Result<Vec<Plan>, scenario::ScenarioError> {
     let plan = |subset: usize| {
@@ -279,7 +339,7 @@ fn plans(
         let set: Vec<String> = chosen
             .flat_map(|(_, one)| one.set.iter().cloned())
             .collect();
-        with(text, common, &set)
+        source.with(&set)
     };
     (0..1 << decisions.len()).map(plan).collect()
 }

@@ -4,12 +4,12 @@
 //! policy makes of it (`backed` with warm replicas, `rest` without), and its own under `exceptions`. Models that are made of the
 //! same tables are read once.
 
-use super::super::{Kind, Reader, Template};
+use super::super::{Kind, Reader, Template, Understood};
 use super::deployment;
 use super::investment::{self, Choices};
 use super::popularity::{USERS, Users, known_names};
 use super::provider::Context;
-use crate::experiment::{Catalogue, Prediction};
+use crate::experiment::{Catalogue, Prediction, Provider};
 use crate::fleet::config::DeploymentConfig;
 use crate::workload::popularity::Model;
 
@@ -205,14 +205,7 @@ impl Templates {
         let some = (treatment == Treatment::Backed).then(|| Template::of("scaling", "min", 1));
         let layers = self.base.iter().chain(class).chain(treated).chain(own);
         let layers: Vec<&Template> = layers.chain(&some).collect();
-        let whose = own.map_or_else(
-            || format!("class {}", model.class),
-            |_| format!("model {}", model.name),
-        );
-        let whose: Vec<&str> = std::iter::once(whose.as_str())
-            .chain(treatment.name())
-            .collect();
-        let title = format!("as understood: {}, {}", reader.path(), whose.join(", "));
+        let title = title(reader.path(), model, own.is_some(), treatment.name());
         let inner = reader.laid(&layers, &JOINED, title);
         let made = deployment::read(model.class.clone(), inner, context);
         if own.is_none() {
@@ -220,6 +213,37 @@ impl Templates {
         }
         made
     }
+}
+
+/// Under what a kind of deployment is shown behind the scenario.
+fn title(path: &str, model: &Model, is_exception: bool, treatment: Option<&str>) -> String {
+    let whose = if is_exception {
+        format!("model {}", model.name)
+    } else {
+        format!("class {}", model.class)
+    };
+    let whose: Vec<&str> = std::iter::once(whose.as_str()).chain(treatment).collect();
+    format!("as understood: {path}, {}", whose.join(", "))
+}
+
+/// What is understood of a model of a provider's catalogue: the tables of a deployment, as TOML.
+pub fn deployment_of(
+    understood: &Understood,
+    provider: &Provider,
+    model: &Model,
+    is_warm: bool,
+) -> Option<String> {
+    let has_bet = provider.catalogue.as_ref()?.bet.is_some();
+    let treatment = match (has_bet, is_warm) {
+        (false, _) => Treatment::Alike,
+        (true, true) => Treatment::Backed,
+        (true, false) => Treatment::Rest,
+    };
+    let path = format!("providers.{}.catalogue", provider.name);
+    // Its own table wins over that of its class.
+    [true, false].into_iter().find_map(|is_exception| {
+        understood.behind(&title(&path, model, is_exception, treatment.name()))
+    })
 }
 
 fn find<'t>(templates: &'t [(String, Template)], name: &str) -> Option<&'t Template> {

@@ -21,6 +21,7 @@ mod traffic;
 mod values;
 
 pub use benchmark::Schedule;
+pub use expansion::deployment_of;
 pub use values::optional_span;
 
 use super::{Document, Kind, Reader, Reading, ScenarioError, Understood};

@@ -3,14 +3,15 @@
 use rand::RngExt as _;
 
 use super::super::{Kind, Reader, Variant, did_you_mean};
-use super::traffic::{curve, share};
-use super::values::{MOST_RATE, cv, distribution, optional_span, rate, tokens};
+use super::replay;
+use super::traffic::{curve, lengths, refuse_curve, share};
+use super::values::{MOST_RATE, cv, optional_span, rate};
 use crate::distribution::Distribution;
 use crate::fleet::config::{DeploymentConfig, TrafficConfig};
 use crate::streams::Streams;
 use crate::time::Duration;
 use crate::workload::popularity::{Group, Law, Model, dealt};
-use crate::workload::{ArrivalProcess, Curve, Pattern, Popularity};
+use crate::workload::{ArrivalProcess, Curve, Pattern, Popularity, Replay};
 
 /// The class of all models where the scenario names none.
 const ONLY_CLASS: &str = "model";
@@ -41,7 +42,18 @@ pub(super) fn read(mut reader: Reader<'_>, seed: u64) -> Users {
     let (head, tail) = tiers(reader.table("tiers"), models);
     let weekly_shape = curve(&mut reader);
     let shift = reader.or_default("shift", &Kind::duration().at_most("84h"), "0s");
-    let bursts = bursts(&mut reader);
+    let mut bursts = bursts(&mut reader, total);
+    if let Bursts::Rows(rows) = &bursts
+        && (weekly_shape != Curve::FLAT || shift > Duration::ZERO)
+    {
+        refuse_curve(&mut reader, rows);
+    }
+    let mut others = ArrivalProcess::none().pattern;
+    let rows = match &mut bursts {
+        Bursts::Rows(rows) => rows,
+        Bursts::Gaps(_) | Bursts::Mmpp { .. } => &mut others,
+    };
+    let [prompt_tokens, output_tokens] = lengths(&mut reader, rows);
     let dealt_classes = dealt(&classes.weights, models);
     let model = |(index, share): (usize, f64)| {
         let pin = named.iter().find(|pin| pin.rank == index + 1);
@@ -60,25 +72,20 @@ pub(super) fn read(mut reader: Reader<'_>, seed: u64) -> Users {
         head,
         tail,
     };
-    let arrivals = popularity.models.iter().map(|model| ArrivalProcess {
-        pattern: bursts.pattern(model.rate),
-        curve: shifted(&weekly_shape, shift, &model.name, seed),
+    let mut before = 0.0;
+    let arrivals = popularity.models.iter().map(|model| {
+        let from = before;
+        before += model.share;
+        ArrivalProcess {
+            pattern: bursts.pattern(model.rate, [from, before]),
+            curve: shifted(&weekly_shape, shift, &model.name, seed),
+        }
     });
     let users = Users {
         arrivals: arrivals.collect(),
         pinned: named.iter().map(|pin| pin.rank).collect(),
-        prompt_tokens: distribution(
-            &mut reader,
-            "prompt_tokens",
-            &tokens(),
-            "{ lognormal = { median = 500, p95 = 3000 } }",
-        ),
-        output_tokens: distribution(
-            &mut reader,
-            "output_tokens",
-            &tokens(),
-            "{ lognormal = { median = 150, p95 = 600 } }",
-        ),
+        prompt_tokens,
+        output_tokens,
         cached_share: reader.or_default("cached_share", &share(), "0%"),
         timeout: optional_span(&mut reader, "timeout", "none"),
         popularity,
@@ -326,15 +333,18 @@ enum Bursts {
         factors: [f64; 2],
         sojourns: [f64; 2],
     },
+    /// The rows of a trace, each dealt to one model; or none, where the file cannot be replayed.
+    Rows(Pattern),
 }
 
-fn bursts(reader: &mut Reader<'_>) -> Bursts {
+fn bursts(reader: &mut Reader<'_>, total: f64) -> Bursts {
     let forms = [
         Variant::unit("poisson"),
         Variant::unit("deterministic"),
         Variant::table("gamma"),
         Variant::table("weibull"),
         Variant::table("mmpp"),
+        Variant::table("trace"),
     ];
     let (form, mut inner) = reader.variant("arrivals", &forms, "poisson");
     let bursts = match form {
@@ -347,6 +357,10 @@ fn bursts(reader: &mut Reader<'_>) -> Bursts {
             inner.required("cv", &cv()),
         )),
         "mmpp" => mmpp(&mut inner),
+        "trace" => {
+            let replay = replay::of_all_models(&mut inner, total);
+            Bursts::Rows(replay.map_or_else(|| ArrivalProcess::none().pattern, Pattern::Trace))
+        }
         "deterministic" => Bursts::Gaps(Distribution::Constant(1.0)),
         _ => Bursts::Gaps(Distribution::Exponential { mean: 1.0 }),
     };
@@ -377,8 +391,15 @@ fn mmpp(inner: &mut Reader<'_>) -> Bursts {
 }
 
 impl Bursts {
-    fn pattern(&self, rate: f64) -> Pattern {
+    /// The requests of a model at this rate, whose share of all lies between those of more popular and of less popular ones.
+    fn pattern(&self, rate: f64, [from, to]: [f64; 2]) -> Pattern {
         match self {
+            Self::Rows(Pattern::Trace(replay)) => Pattern::Trace(Replay {
+                // Numbers are below one, so the last model takes what rounding leaves.
+                slice: [from, if to > 1.0 - 1e-9 { 1.0 } else { to }],
+                ..replay.clone()
+            }),
+            Self::Rows(pattern) => pattern.clone(),
             Self::Gaps(gap) => Pattern::Renewal {
                 rate,
                 gap: gap.clone(),

@@ -14,14 +14,37 @@ const MOST_FACTOR: f64 = 100.0;
 
 /// Reads the table. A file that cannot be replayed is a problem of the scenario.
 pub(super) fn read(inner: &mut Reader<'_>) -> Option<Pattern> {
+    replay(inner, None).map(Pattern::Trace)
+}
+
+/// Reads the table of a trace whose rows are dealt to all models of a popularity, which says how many requests there are.
+pub(super) fn of_all_models(inner: &mut Reader<'_>, rate: f64) -> Option<Replay> {
+    const SAID: [&str; 5] = ["rate", "rate_factor", "share", "share_before", "model"];
+    let replay = replay(inner, Some(rate));
+    for key in SAID {
+        if !inner.is_given(key) {
+            continue;
+        }
+        inner.problem_at(
+            key,
+            format!("`{key}` is for the popularity to say"),
+            "deals the same rows a second time",
+            "leave it out: popularity.rate is the rate, and popularity.law deals the rows to models",
+        );
+    }
+    replay
+}
+
+fn replay(inner: &mut Reader<'_>, rate: Option<f64>) -> Option<Replay> {
     let file = inner.required("file", &Kind::text().example("\"trace.csv\""));
     let options = options(inner);
     let model = inner.optional("model", &Kind::text());
-    let shape = Shape::read(inner);
+    let mut shape = Shape::read(inner);
+    shape.rate = rate.or(shape.rate);
     if !inner.is_sound("file") {
         return None;
     }
-    let path = inner.beside(&file);
+    let path = inner.beside("file", &file);
     let opened = Trace::open(&file, &path, &options).and_then(|trace| {
         let replayed = Replayed {
             trace,
@@ -32,7 +55,7 @@ pub(super) fn read(inner: &mut Reader<'_>) -> Option<Pattern> {
         Ok((replayed, extent))
     });
     match opened {
-        Ok((replayed, extent)) => shape.pattern(inner, replayed, &extent),
+        Ok((replayed, extent)) => shape.replay(inner, replayed, &extent),
         Err(error) => {
             refuse(inner, &error);
             None
@@ -116,12 +139,7 @@ impl Shape {
     }
 
     /// The replay, once the file is known.
-    fn pattern(
-        self,
-        inner: &mut Reader<'_>,
-        replayed: Replayed,
-        extent: &Extent,
-    ) -> Option<Pattern> {
+    fn replay(self, inner: &mut Reader<'_>, replayed: Replayed, extent: &Extent) -> Option<Replay> {
         let step = self.step(inner, extent)?;
         let period = extent.period(step);
         if extent.replayed == 0 {
@@ -159,7 +177,7 @@ impl Shape {
             inner.problem_at("rate", "the rate is too high for the trace", found, help);
             return None;
         }
-        Some(Pattern::Trace(Replay {
+        Some(Replay {
             source: Arc::new(replayed),
             rate,
             period,
@@ -170,7 +188,7 @@ impl Shape {
             step,
             lengths: extent.tells,
             slice: self.slice,
-        }))
+        })
     }
 
     /// The step over which rows of one stamp are spread; one longer than the time to the next stamp would change their order.

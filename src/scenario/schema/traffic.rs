@@ -66,7 +66,7 @@ fn model(reader: &mut Reader<'_>, models: &mut Vec<String>) -> u32 {
 }
 
 /// Refuses a curve over what has no rate, or a course of its own.
-fn refuse_curve(reader: &mut Reader<'_>, pattern: &Pattern) {
+pub(super) fn refuse_curve(reader: &mut Reader<'_>, pattern: &Pattern) {
     let (message, found) = match pattern {
         Pattern::Closed { .. } => (
             "a closed loop cannot vary over the day or the week",
@@ -82,7 +82,7 @@ fn refuse_curve(reader: &mut Reader<'_>, pattern: &Pattern) {
 }
 
 /// Lengths of prompts and of answers: those of the trace's rows, unless the scenario has its own.
-fn lengths(reader: &mut Reader<'_>, pattern: &mut Pattern) -> [Distribution; 2] {
+pub(super) fn lengths(reader: &mut Reader<'_>, pattern: &mut Pattern) -> [Distribution; 2] {
     const DEFAULTS: [(&str, &str); 2] = [
         (
             "prompt_tokens",

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use thermocline::experiment::Plan;
+use thermocline::experiment::{Keep, Plan, Run, RunResult, run};
 use thermocline::fleet::Stage;
 use thermocline::scenario::{self, Overrides};
 use thermocline::time::Time;
@@ -329,6 +329,102 @@ fn shares_deal_a_trace_out() {
     together.sort_by(f64::total_cmp);
     let all = arrivals(&beside.plan(&replayed("2h", "spread = \"none\", at_end = \"stop\"")));
     assert_eq!(together, all);
+}
+
+/// A popularity over the trace: `models` at `provider`, all of which have a replica.
+fn shelf(provider: &str, models: u32) -> String {
+    format!(
+        "[providers.{provider}.catalogue]
+        models = {models}
+        [providers.{provider}.catalogue.deployment]
+        scaling.min = 1
+        service.slots = {{ slots = 1000, prefill = \"10ms\", decode = \"1s\" }}\n"
+    )
+}
+
+fn popular(rate: &str, trace: &str) -> String {
+    format!(
+        "time = {{ warm_up = \"0s\", horizon = \"2h\" }}
+        benchmark = {{ requests = 0, discard = 0 }}
+        [popularity]
+        models = 5
+        law.shares.values = [\"40%\", \"30%\", \"20%\", \"9%\", \"1%\"]
+        rate = \"{rate}\"
+        arrivals.trace = {{ file = \"trace.csv\", time_column = \"at_s\", spread = \"none\", {trace} }}\n{}{}",
+        shelf("p", 5),
+        shelf("q", 2)
+    )
+}
+
+/// Rows of a trace that names no models go each to one model, by its popularity; at every provider to the same one.
+#[test]
+fn a_popularity_deals_the_rows_of_a_trace() {
+    let rows: Vec<String> = (0..1000).map(|row| format!("{}.5", 7 * row)).collect();
+    let beside = Beside::new(&format!("at_s\n{}\n", rows.join("\n")));
+    // A thousand rows 7 s apart: the trace lasts 7000 s, and comes whole.
+    let whole = popular("0.142857142857142857/s", "at_end = \"stop\"");
+    let plan = beside.plan(&whole);
+    let run = |plan: &Plan, provider| {
+        let which = Run {
+            provider,
+            session: 0,
+            replication: 0,
+        };
+        let keep = Keep {
+            everybody: true,
+            replicas: false,
+        };
+        run(plan, which, keep)
+    };
+    let ats = |result: &RunResult, model| -> Vec<f64> {
+        let own = requests(result, model);
+        own.iter().map(|trace| trace.arrived.as_secs()).collect()
+    };
+    let result = run(&plan, 0);
+    let mut together: Vec<f64> = Vec::new();
+    for (model, share) in (0..).zip([400.0, 300.0, 200.0, 90.0, 10.0]) {
+        let own = ats(&result, model);
+        // Binomial.
+        let half_width = 3.29 * f64::sqrt(share * (1.0 - share / 1000.0));
+        let count = own.len() as f64;
+        assert!((count - share).abs() < half_width, "{model}: {count}");
+        together.extend(own);
+    }
+    together.sort_by(f64::total_cmp);
+    let all: Vec<f64> = (0..1000).map(|row| 7.0 * f64::from(row)).collect();
+    assert_eq!(together, all);
+    // The other provider has two of the models: the same rows.
+    let other = run(&plan, 1);
+    assert_eq!(
+        [0, 1].map(|model| ats(&other, model)),
+        [0, 1].map(|model| ats(&result, model))
+    );
+    // Another seed deals otherwise, and half of the rate is half of the rows.
+    let dealt = run(&beside.plan(&format!("seed = 9\n{whole}")), 0);
+    assert_ne!(ats(&dealt, 0), ats(&result, 0));
+    let half = beside.plan(&popular("0.0714285714285714/s", "at_end = \"stop\""));
+    let kept: usize = (0..5).map(|model| ats(&run(&half, 0), model).len()).sum();
+    let half_width = 3.29 * f64::sqrt(250.0);
+    assert!((kept as f64 - 500.0).abs() < half_width, "{kept}");
+}
+
+#[test]
+fn a_popularity_says_what_its_trace_may_not() {
+    let beside = Beside::new("at_s\n0\n1\n2\n");
+    for (trace, says) in [
+        ("rate = \"1/s\"", "`rate` is for the popularity to say"),
+        ("share = \"50%\"", "`share` is for the popularity to say"),
+        ("speed = 0", "at least"),
+    ] {
+        let found = beside.problems(&popular("1/s", trace));
+        assert!(found.contains(says), "{says}\n{found}");
+    }
+    let curve = popular("1/s", "").replace("rate =", "shift = \"2h\"\nrate =");
+    let found = beside.problems(&curve);
+    assert!(
+        found.contains("a trace varies over the day and the week by itself"),
+        "{found}"
+    );
 }
 
 /// What cannot be replayed, and what is said of it.
