@@ -8,6 +8,7 @@
 //!
 //! The core knows no scenario: it is handed a [`Maker`](observed::Maker) that turns values into a plan.
 
+pub mod design;
 pub mod distance;
 pub mod free;
 mod linear;
@@ -16,4 +17,5 @@ pub mod posterior;
 pub mod predict;
 pub mod search;
 pub mod starts;
+pub mod suggest;
 pub mod trials;

@@ -31,6 +31,7 @@ mod readme;
 mod reference;
 mod run_folder;
 mod serve;
+mod suggest;
 mod support;
 mod sweep;
 mod theory;
@@ -38,4 +39,6 @@ mod tidy;
 mod too_long;
 mod trace;
 mod trace_laws;
+#[path = "../../examples/hidden_truths/trial.rs"]
+mod trial;
 mod trials;

@@ -40,25 +40,26 @@ fn what_cannot_be_tried_is_said() {
 }
 
 #[test]
-fn trials_say_what_they_come_to_and_keep_each_of_them() {
+fn trials_say_what_they_come_to_and_show_each_of_them() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name).to_str().expect("plain").to_owned();
-    let (scenario, out) = (path("sleeps.toml"), path("trials.csv"));
-    std::fs::write(&scenario, shipped("sleeps.toml")).expect("written");
-    let output = told(&[
-        "calibrate",
-        &scenario,
-        "--trials=2",
-        "--simulations=1000",
-        "--set=benchmark.requests=20",
-        "--out",
-        &out,
-    ]);
-    let printed = String::from_utf8(output.stdout).expect("text");
-    assert!(matches!(output.status.code(), Some(0 | 1)), "{printed}");
+    let path = folder.path().join("sleeps.toml");
+    std::fs::write(&path, shipped("sleeps.toml")).expect("written");
+    let scenario = path.to_str().expect("plain");
+    let printed = |format: &str| {
+        let few = [
+            "--trials=2",
+            "--simulations=1000",
+            "--set=benchmark.requests=20",
+        ];
+        let output = told(&[["calibrate", scenario, format].as_slice(), &few].concat());
+        let printed = String::from_utf8(output.stdout).expect("text");
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{printed}");
+        printed
+    };
+    let text = printed("--format=text");
     assert!(
-        printed.lines().all(|line| line.chars().count() <= 80),
-        "{printed}"
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
     );
     for part in [
         "rate x keep_alive",
@@ -66,13 +67,11 @@ fn trials_say_what_they_come_to_and_keep_each_of_them() {
         "of 2",
         "The check refuses",
     ] {
-        assert!(printed.contains(part), "{part} is missing in\n{printed}");
+        assert!(text.contains(part), "{part} is missing in\n{text}");
     }
-    let table = std::fs::read_to_string(&out).expect("written");
-    assert!(
-        table.starts_with("trial,value,truth,estimate,low_90,high_90,rank,refused\n"),
-        "{table}"
-    );
+    let table = printed("--format=csv");
+    let head = "trial,value,truth,estimate,low_90,high_90,rank,refused\n";
+    assert!(table.starts_with(head), "{table}");
     // Three values, their three products, cold share and p95, twice.
     assert_eq!(table.lines().count(), 1 + 2 * 8, "{table}");
 }

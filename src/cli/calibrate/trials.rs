@@ -1,12 +1,9 @@
 //! `calibrate --trials`: whether calibrations of a scenario can be trusted, from measurements whose truth is known.
 
-use std::path::Path;
-
 use anyhow::{bail, ensure};
 use clap::Args;
 use rayon::prelude::*;
 
-use super::fitted;
 use super::given::{concerned, lane};
 use super::maker;
 use crate::calibrate::free::Free;
@@ -17,7 +14,6 @@ use crate::cli::failure::No;
 use crate::cli::options::Runs;
 use crate::cli::terminal::Terminal;
 use crate::experiment::Plan;
-use crate::report::Format;
 use crate::report::calibrate::trials::TrialsReport;
 use crate::scenario::{self, Overrides, units};
 use crate::stats::CvDefinition;
@@ -28,7 +24,7 @@ use crate::stats::CvDefinition;
 pub(super) struct TrialOptions {
     /// Instead of a measurement: calibrate to so many that the scenario makes itself, at settings drawn from the ranges, and see
     /// whether the answers hold what was put in
-    #[arg(long, value_name = "N", conflicts_with_all = ["measured", "summary", "published", "budget"], value_parser = clap::value_parser!(u64).range(2..=100_000))]
+    #[arg(long, value_name = "N", conflicts_with_all = ["measured", "summary", "published", "suggest", "out", "budget"], value_parser = clap::value_parser!(u64).range(2..=100_000))]
     pub(super) trials: Option<u64>,
     /// Make all measurements at this value instead, for example `keep_alive=6m`; once for each free value
     #[arg(long, value_name = "NAME=VALUE", requires = "trials")]
@@ -53,8 +49,6 @@ pub(super) struct Subject<'a> {
     pub(super) free: &'a [Free],
     pub(super) of: Option<&'a str>,
     pub(super) simulations: u64,
-    /// Where each trial goes, and whether what is there is replaced.
-    pub(super) out: Option<(&'a Path, bool)>,
 }
 
 impl TrialOptions {
@@ -66,7 +60,7 @@ impl TrialOptions {
         terminal: &Terminal,
     ) -> anyhow::Result<()> {
         let series = series(subject.plan, subject.of)?;
-        let free = concerned(subject.free.to_vec(), subject.plan, &series);
+        let free = concerned(subject.free.to_vec(), subject.plan, &providers(&series));
         ensure!(!free.is_empty(), "nothing that is free is of the model");
         let truth = self.truth(&free)?;
         let make = maker(subject.text, subject.common, &free);
@@ -111,12 +105,6 @@ impl TrialOptions {
             is_drill: other.is_some() || definitions.is_some_and(|(said, taken)| said != taken),
         };
         terminal.results(|out| report.write(runs.format.into(), terminal.width(), out))?;
-        if let Some((path, replaces)) = subject.out {
-            let mut table = Vec::new();
-            report.write(Format::Csv, terminal.width(), &mut table)?;
-            fitted::write(path, &String::from_utf8(table)?, replaces)?;
-            terminal.note(&format!("wrote {}", path.display()));
-        }
         if report.holds() {
             Ok(())
         } else {
@@ -209,6 +197,11 @@ fn place(free: &Free, value: &str) -> anyhow::Result<f64> {
     }
 }
 
+/// Of whom the series are.
+fn providers(series: &[Series]) -> Vec<usize> {
+    series.iter().map(|one| one.provider).collect()
+}
+
 /// One series per session of the one model that is benchmarked, as the scenario's benchmark makes it.
 fn series(plan: &Plan, of: Option<&str>) -> anyhow::Result<Vec<Series>> {
     let (provider, deployment) = lane(plan, of, "", "")?;
@@ -239,7 +232,7 @@ impl World {
         let text = builtin::find(name)?;
         let (plan, free, _) = scenario::load_with_free(&text.name, &text.text, subject.common)?;
         let series = series(&plan, subject.of)?;
-        let free = concerned(free, &plan, &series);
+        let free = concerned(free, &plan, &providers(&series));
         Ok(Self { text, free, series })
     }
 
