@@ -115,6 +115,16 @@ impl Free {
         }
     }
 
+    /// How large this share of the range is: for a logarithmic one the factor from end to end, for others a difference in the unit.
+    pub fn extent(&self, share: f64) -> f64 {
+        match &self.range {
+            Range::Log(ends) => (ends.to / ends.from).powf(share),
+            Range::Linear(ends) => share * (ends.to - ends.from),
+            Range::Integer { from, to } => share * (to - from + 1) as f64,
+            Range::Choice(values) => share * values.len() as f64,
+        }
+    }
+
     /// Whether ratios, not differences, are equally likely.
     pub fn is_logarithmic(&self) -> bool {
         matches!(self.range, Range::Log(_))

@@ -8,6 +8,7 @@
 //!
 //! The core knows no scenario: it is handed a [`Maker`](observed::Maker) that turns values into a plan.
 
+pub mod design;
 pub mod distance;
 pub mod free;
 mod linear;
@@ -15,3 +16,4 @@ pub mod observed;
 pub mod posterior;
 pub mod predict;
 pub mod search;
+pub mod suggest;

@@ -66,9 +66,9 @@ pub struct Impossible {
 
 /// One simulated measurement.
 #[derive(Clone, Debug)]
-struct Simulated {
-    places: Vec<f64>,
-    statistics: Vec<f64>,
+pub(super) struct Simulated {
+    pub(super) places: Vec<f64>,
+    pub(super) statistics: Vec<f64>,
 }
 
 /// The statistics of a simulated measurement of all series.
@@ -133,7 +133,8 @@ pub fn search(
         let compass = Compass::of(simulator.free, &pool, &observed);
         if round == ROUNDS {
             let impossible = tried - table.len() as u64;
-            let draws = answer(simulator.free, &compass, &pool);
+            let kept = ((pool.len() as f64 * KEEP) as usize).max(KEEP_LEAST);
+            let draws = answer(simulator.free, &compass, &pool, kept);
             return Ok(Posterior::new(
                 simulator.free.to_vec(),
                 draws,
@@ -298,8 +299,8 @@ fn widened(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
 }
 
 /// Tells from statistics what the values were.
-#[derive(Debug)]
-struct Compass {
+#[derive(Clone, Debug)]
+pub(super) struct Compass {
     linear: Linear,
     observed: Vec<f64>,
     /// By target: what the statistics leave open.
@@ -309,7 +310,7 @@ struct Compass {
 }
 
 impl Compass {
-    fn of(free: &[Free], pool: &[&Simulated], observed: &[f64]) -> Self {
+    pub(super) fn of(free: &[Free], pool: &[&Simulated], observed: &[f64]) -> Self {
         let expanded: Vec<Vec<f64>> = pool
             .par_iter()
             .map(|one| expanded(&one.statistics, observed))
@@ -335,6 +336,14 @@ impl Compass {
             observed: observed.to_vec(),
             residual,
             goal,
+        }
+    }
+
+    /// The same for another measurement: squares about one span what squares about another do.
+    pub(super) fn aimed(&self, observed: &[f64]) -> Self {
+        Self {
+            goal: self.linear.predict(&expanded(observed, &self.observed)),
+            ..self.clone()
         }
     }
 
@@ -404,8 +413,12 @@ fn targets(free: &[Free], places: &[f64]) -> Vec<f64> {
 }
 
 /// The nearest settings, weighted by distance and corrected for it.
-fn answer(free: &[Free], compass: &Compass, pool: &[&Simulated]) -> Vec<Draw> {
-    let kept = ((pool.len() as f64 * KEEP) as usize).max(KEEP_LEAST);
+pub(super) fn answer(
+    free: &[Free],
+    compass: &Compass,
+    pool: &[&Simulated],
+    kept: usize,
+) -> Vec<Draw> {
     let (near, distance) = compass.nearest(pool, kept);
     let distance = distance.max(1e-9);
     // Epanechnikov's kernel.

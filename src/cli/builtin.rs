@@ -35,6 +35,7 @@ pub(super) const ALL: &[Builtin] = &builtins![
     "peak-and-off-peak",
     "two-bets",
     "dedicated",
+    "spacing",
     "warm-pool",
     "warm-pool-sizing",
     "deepseek-v4-pro",

@@ -20,7 +20,7 @@ use crate::billing::Billing;
 use crate::catalog::Catalog;
 use crate::catalog::performance::Performance;
 use crate::catalog::start::ColdStart;
-use crate::fleet::config::{FleetConfig, Warmth};
+use crate::fleet::config::{FleetConfig, KeepAlive, Warmth};
 use crate::fleet::{Fleet, Ledger, Probe, RequestTrace};
 use crate::measure::drive::{Lane, drive, place_of};
 use crate::measure::protocol::Protocol;
@@ -121,6 +121,15 @@ impl Plan {
             Part::Tier(tier) => self.tier(provider, deployment) == Some(tier),
             Part::All => true,
         })
+    }
+
+    /// How long a deployment's idle replicas live on average \[s\]; `None` for ever.
+    pub fn keep_alive_s(&self, provider: usize, deployment: u32) -> Option<f64> {
+        let fleet = &self.providers[provider].fleet;
+        match &fleet.deployments[deployment as usize].scaling.keep_alive {
+            KeepAlive::For(time) => Some(time.mean()),
+            KeepAlive::Infinite => None,
+        }
     }
 
     /// What a part is called in results: a model's name, or a tier's and how many models are in it.

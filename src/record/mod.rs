@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::Measured;
+use crate::report::calibrate::CalibrationReport;
 use crate::report::sweep::SweepReport;
 use crate::report::{Format, Report, SCHEMA, VERSION};
 use crate::time::Time;
@@ -54,6 +55,8 @@ pub enum Results<'a> {
     Simulation(&'a Report<'a>, Whose),
     /// Several settings.
     Sweep(&'a SweepReport<'a>),
+    /// A calibration, and its scenario with the values found.
+    Calibration(&'a CalibrationReport<'a>, &'a str),
 }
 
 /// Why a folder could not be written.
@@ -266,6 +269,14 @@ fn write_files(record: &Record<'_>, folder: &Path) -> io::Result<Vec<String>> {
                 write(&name, &|out| out.write_all(picture.as_bytes()))?;
             }
         }
+        Results::Calibration(report, fitted) => {
+            write("fitted.toml", &|out| out.write_all(fitted.as_bytes()))?;
+            write("summary.json", &|out| report.write(Format::Json, 0, out))?;
+            write("checks.csv", &|out| report.write_checks(out))?;
+            for (name, picture) in report.pictures()? {
+                write(&name, &|out| out.write_all(picture.as_bytes()))?;
+            }
+        }
     }
     let names = files.iter().map(|file| file.name.clone());
     let names = names.chain([MANIFEST.to_owned()]).collect();
@@ -284,6 +295,10 @@ fn manifest(record: &Record<'_>, files: Vec<File>) -> Manifest {
             (report.plan, report.outcome.replications, Some(definition))
         }
         Results::Sweep(report) => (report.plan, report.replications, None),
+        Results::Calibration(report, _) => {
+            let replications = report.prediction.predictions as u64;
+            (report.plan, replications, None)
+        }
     };
     Manifest {
         program: PROGRAM.to_owned(),

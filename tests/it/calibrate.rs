@@ -11,7 +11,7 @@ use thermocline::experiment::Plan;
 use thermocline::scenario::{self, Overrides};
 
 /// A model that sleeps: how many others ask for it, how long it is kept, and how long it takes to load.
-const SLEEPS: &str = r#"
+pub(crate) const SLEEPS: &str = r#"
 title = "A model that sleeps"
 seed = 5
 time.warm_up = "1h"
@@ -207,6 +207,48 @@ fn a_calibration_says_all_of_it_and_writes_a_scenario_that_runs() {
         number("low_90") < 360.0 && 360.0 < number("high_90"),
         "{value}"
     );
+}
+
+#[test]
+fn a_folder_holds_the_scenario_the_checks_and_pictures() {
+    let folder = measured(&[]);
+    let path = |name: &str| folder.path().join(name);
+    let (scenario, requests, out) = (path("sleeps.toml"), path("run/requests.csv"), path("out"));
+    let arguments = [
+        "calibrate",
+        shown(&scenario),
+        "--measured",
+        shown(&requests),
+        "--simulations=1000",
+        "--out",
+    ];
+    let into = |out: &Path| told(&[arguments.as_slice(), &[shown(out)]].concat());
+    let output = into(&out);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).expect(name);
+    assert!(read("fitted.toml").starts_with("# Calibrated by thermocline"));
+    assert!(read("checks.csv").starts_with("series,metric,"));
+    assert!(read("summary.json").contains("\"kind\": \"calibration\""));
+    let labels = [
+        (
+            "ttft-1.svg",
+            &["TTFT [s]", "measured", "90 % of simulations"][..],
+        ),
+        ("values.svg", &["keep_alive", "rate", "correlation"]),
+    ];
+    for (name, labels) in labels {
+        let picture = read(name);
+        assert!(
+            picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"),
+            "{name}"
+        );
+        for label in labels {
+            assert!(picture.contains(label), "{name} lacks {label}");
+        }
+    }
+    // What is found out before anything is simulated.
+    let refused = into(&path("run/requests.csv"));
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }
 
 #[test]

@@ -30,6 +30,7 @@ mod readme;
 mod reference;
 mod run_folder;
 mod serve;
+mod suggest;
 mod support;
 mod sweep;
 mod theory;
@@ -37,3 +38,5 @@ mod tidy;
 mod too_long;
 mod trace;
 mod trace_laws;
+#[path = "../../examples/hidden_truths/trial.rs"]
+mod trial;

@@ -1,12 +1,13 @@
 //! The calibrated scenario as a file that runs, with where it comes from in its head.
 
-use std::io::Write as _;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
 use crate::cli::builtin::Text;
 use crate::measure::protocol::GapPlan;
+use crate::record::{Folder, Record};
 use crate::report::VERSION;
 use crate::report::calibrate::CalibrationReport;
 use crate::scenario::{self, Overrides, units};
@@ -60,16 +61,42 @@ fn benchmark(report: &CalibrationReport<'_>) -> Vec<String> {
     ]
 }
 
-/// Writes the file; one that is there stays unless it is to be replaced.
-pub(super) fn write(path: &Path, text: &str, replaces: bool) -> anyhow::Result<()> {
-    if path.exists() && !replaces {
-        bail!(
-            "`{}` is there already\nhelp: --force replaces it",
-            path.display()
-        );
+/// Where it is written.
+pub(super) enum Out {
+    /// Alone, to a file.
+    File(PathBuf),
+    /// With all else, to a folder.
+    Folder(Folder),
+}
+
+impl Out {
+    /// A file if it is called one; what is there stays unless it is to be replaced.
+    pub(super) fn new(path: &Path, replaces: bool) -> anyhow::Result<Self> {
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            return Ok(Self::Folder(Folder::new(path, replaces)?));
+        }
+        if path.exists() && !replaces {
+            bail!(
+                "`{}` is there already\nhelp: --force replaces it",
+                path.display()
+            );
+        }
+        Ok(Self::File(path.to_owned()))
     }
-    let mut file = std::fs::File::create(path)
-        .with_context(|| format!("could not write `{}`", path.display()))?;
-    file.write_all(text.as_bytes())?;
-    Ok(())
+
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::File(path) => path,
+            Self::Folder(folder) => folder.path(),
+        }
+    }
+
+    /// Writes the scenario, and to a folder the rest of the record.
+    pub(super) fn write(&self, record: &Record<'_>, scenario: &str) -> anyhow::Result<()> {
+        match self {
+            Self::Folder(folder) => Ok(folder.write(record)?),
+            Self::File(path) => fs::write(path, scenario)
+                .with_context(|| format!("could not write `{}`", path.display())),
+        }
+    }
 }

@@ -25,7 +25,7 @@ const REQUESTS: (u64, u64) = (75, 200);
 #[command(next_help_heading = "Measurement")]
 pub(super) struct Given {
     /// A file of measured requests, of any kind that `analyze` reads; may be given again
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["summary", "published"])]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["summary", "published", "suggest"])]
     measured: Vec<String>,
     /// Instead of files: reported figures
     ///
@@ -44,7 +44,7 @@ pub(super) struct Given {
 }
 
 /// What was measured.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Measured {
     pub(super) series: Vec<Series>,
     pub(super) sources: Vec<Source>,
@@ -53,6 +53,25 @@ pub(super) struct Measured {
 }
 
 impl Given {
+    /// Whether there is no measurement.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.measured.is_empty() && self.summary.is_none() && !self.published
+    }
+
+    /// Provider and deployment that are to be measured next: those measured so far, else as far as the command line and the scenario
+    /// tell.
+    pub(super) fn target(&self, plan: &Plan, series: &[Series]) -> anyhow::Result<(usize, u32)> {
+        let mut targets = series.iter().map(|one| (one.provider, one.deployment));
+        let Some(first) = targets.next() else {
+            return lane(plan, self.of.as_deref(), "", "");
+        };
+        ensure!(
+            targets.all(|other| other == first),
+            "several models were measured\nhelp: ask for one at a time, with --of or --only"
+        );
+        Ok(first)
+    }
+
     pub(super) fn read(
         &self,
         plan: &Plan,
@@ -267,12 +286,12 @@ impl Given {
 }
 
 /// Free values that can show in what was measured: those of other providers stay as the scenario has them.
-pub(super) fn concerned(free: Vec<Free>, plan: &Plan, series: &[Series]) -> Vec<Free> {
+pub(super) fn concerned(free: Vec<Free>, plan: &Plan, providers: &[usize]) -> Vec<Free> {
     let others = plan
         .providers
         .iter()
         .enumerate()
-        .filter(|(index, _)| series.iter().all(|one| one.provider != *index));
+        .filter(|(index, _)| !providers.contains(index));
     let others: Vec<[String; 2]> = others
         .map(|(_, provider)| {
             let name = &provider.name;

@@ -2,6 +2,7 @@
 
 mod fitted;
 mod given;
+mod next;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -11,28 +12,32 @@ use clap::Args;
 use jiff::tz::TimeZone;
 use rayon::ThreadPool;
 
-use super::builtin;
+use super::builtin::{self, Text};
 use super::failure::No;
 use super::files::{Tables, zone};
 use super::options::{Chosen, Runs, duration};
 use super::terminal::Terminal;
-use crate::calibrate::free::Place;
+use crate::calibrate::free::{Free, Place};
 use crate::calibrate::observed::Simulator;
 use crate::calibrate::posterior::Posterior;
 use crate::calibrate::predict::{predict, predictions};
 use crate::calibrate::search::{LEAST, Progress, search};
 use crate::experiment::Plan;
+use crate::record::{Record, Results};
 use crate::report::calibrate::CalibrationReport;
 use crate::report::number;
-use crate::scenario::{self, Overrides};
+use crate::scenario::{self, Overrides, Understood};
 use crate::stats::PercentileMethod;
-use given::Given;
+use fitted::Out;
+use given::{Given, Measured};
+use next::{Known, Next};
 
 /// Find the decisions behind a measurement, and how sure they are
 ///
 /// The scenario names values that are free in its `[calibrate]` table. Settings that would have given the measurement are found by
 /// simulating it at thousands of them; what is left is an interval for each value, which values cannot be told apart, and a
-/// check whether the scenario does what was measured at all: if not, the exit code is 1.
+/// check whether the scenario does what was measured at all: if not, the exit code is 1. `--suggest` says which measurement would
+/// tell most, before there is any and after each.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(super) struct Calibrate {
@@ -40,6 +45,8 @@ pub(super) struct Calibrate {
     scenario: Chosen,
     #[command(flatten)]
     given: Given,
+    #[command(flatten)]
+    next: Next,
     #[command(flatten)]
     tables: Tables,
     /// Zone of the hours of the week: UTC, a name such as Europe/Berlin, or `local`
@@ -53,10 +60,11 @@ pub(super) struct Calibrate {
     budget: Option<crate::time::Duration>,
     #[command(flatten)]
     runs: Runs,
-    /// Write the calibrated scenario, which `simulate` runs, to this file
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    /// Write the calibrated scenario, which `simulate` runs, to this file, if it ends in .toml; else a folder with it, the summary,
+    /// every check, and pictures of TTFT as measured and simulated and of the values
+    #[arg(long, value_name = "DIR|FILE.toml", help_heading = "Output")]
     out: Option<PathBuf>,
-    /// Replace the file if it is there
+    /// Replace the file if it is there, or write into a folder that holds something else
     #[arg(long, requires = "out", help_heading = "Output")]
     force: bool,
 }
@@ -70,21 +78,103 @@ Examples:
   thermocline calibrate my-scenario.toml --summary median=0.55s,p95=6.3s,cv=541%,n=75,cv-definition=std/median
       From published figures alone
   thermocline calibrate deepseek-v4-pro --published --of east/deepseek-v4-pro
-      From a row that the scenario itself holds";
+      From a row that the scenario itself holds
+  thermocline calibrate my-scenario.toml --suggest 75
+      Before anything is measured: how should 75 requests be spread?
+  thermocline calibrate my-scenario.toml --measured part-1.jsonl --suggest 25 --within 3h
+      And the next 25, given the first?";
 
 impl Calibrate {
     pub(super) fn run(&self, command: &[String], terminal: &Terminal) -> anyhow::Result<()> {
+        self.refuse_unmeasured()?;
+        let place = self.out.as_deref().map(|path| Out::new(path, self.force));
+        let place = place.transpose()?;
+        let case = self.case()?;
+        let make = |values: &[String]| case.made(values);
+        let simulator = Simulator {
+            free: &case.free,
+            series: &case.measured.series,
+            maker: &make,
+        };
+        // A path that leads nowhere is told as such, not as a setting that cannot be.
+        let middle = simulator.texts(&vec![0.5; case.free.len()]);
+        scenario::load(&case.text.name, &case.text.text, &case.at(&middle))?;
+
+        let pool = self.runs.pool()?;
+        if self.given.is_nothing() {
+            return self.unmeasured(&case, &simulator, &pool, terminal);
+        }
+        let simulations = self.simulations(&simulator, case.plan.seed, &pool);
+        let posterior = searched(&simulator, case.plan.seed, simulations, &pool, terminal)?;
+        let prediction = terminal.progress(predictions(simulations) as u64, |step| {
+            pool.install(|| predict(&simulator, &posterior, step))
+        });
+        let known = case.target.map(|target| Known {
+            target,
+            posterior: Some(&posterior),
+            simulations,
+        });
+        let found = known.map(|known| {
+            let next = self.next;
+            next.found(&known, &simulator, &case.plan, &pool, terminal)
+        });
+        let found = found.transpose()?;
+        let named = &self.scenario.scenario;
+        let report = CalibrationReport {
+            name: &case.text.name,
+            plan: &case.plan,
+            series: &case.measured.series,
+            sources: &case.measured.sources,
+            posterior: &posterior,
+            prediction: &prediction,
+            next: found.as_ref().map(|found| found.report(named, &case.plan)),
+        };
+        let format = self.runs.format.into();
+        terminal.results(|out| report.write(format, terminal.width(), out))?;
+        if let Some(place) = &place {
+            let values = case.at(&simulator.texts(&posterior.point()));
+            let fitted = fitted::scenario(&case.text, &values, &report, command)?;
+            let record = Record {
+                command,
+                text: &case.text.text,
+                understood: &case.understood.to_toml(),
+                name: named,
+                results: Results::Calibration(&report, &fitted),
+            };
+            place.write(&record, &fitted)?;
+            terminal.note(&format!("wrote {}", place.path().display()));
+        }
+        if prediction.is_calibrated() {
+            Ok(())
+        } else {
+            Err(No.into())
+        }
+    }
+
+    /// Reads the scenario and what was measured of it.
+    fn case(&self) -> anyhow::Result<Case> {
         let text = builtin::find(&self.scenario.scenario)?;
         let common = self.scenario.overrides(PercentileMethod::default());
-        let (plan, free, _) = scenario::load_with_free(&text.name, &text.text, &common)?;
+        let (plan, free, understood) = scenario::load_with_free(&text.name, &text.text, &common)?;
         if free.is_empty() {
             bail!(
                 "`{}` has no `[calibrate]` table: nothing in it is free\nhelp: free a value, for example\n\n{EXAMPLE}",
                 text.name
             );
         }
-        let measured = self.given.read(&plan, &self.tables, &self.timezone)?;
-        let mut free = given::concerned(free, &plan, &measured.series);
+        let measured = if self.given.is_nothing() {
+            Measured::default()
+        } else {
+            self.given.read(&plan, &self.tables, &self.timezone)?
+        };
+        let mut providers: Vec<usize> = measured.series.iter().map(|one| one.provider).collect();
+        let target = self
+            .next
+            .is_asked()
+            .then(|| self.given.target(&plan, &measured.series));
+        let target = target.transpose()?;
+        providers.extend(target.map(|(provider, _)| provider));
+        let mut free = given::concerned(free, &plan, &providers);
         if free.is_empty() {
             bail!(
                 "all values that `{}` frees are of providers that were not measured",
@@ -92,59 +182,52 @@ impl Calibrate {
             );
         }
         free.extend(measured.nuisance.clone());
-        let at = |values: &[String]| {
-            let paths = free.iter().filter_map(|free| match &free.place {
-                Place::Path(path) => Some(path),
-                Place::Requests | Place::CvDefinition => None,
-            });
-            let set = paths
-                .zip(values)
-                .map(|(path, value)| format!("{path}={value}"));
-            Overrides {
-                set: common.set.iter().cloned().chain(set).collect(),
-                ..common.clone()
-            }
-        };
-        let make = |values: &[String]| -> Option<Plan> {
-            let loaded = scenario::load(&text.name, &text.text, &at(values)).ok();
-            loaded.map(|(plan, _)| plan)
-        };
-        let simulator = Simulator {
-            free: &free,
-            series: &measured.series,
-            maker: &make,
-        };
-        // A path that leads nowhere is told as such, not as a setting that cannot be.
-        let middle = simulator.texts(&vec![0.5; free.len()]);
-        scenario::load(&text.name, &text.text, &at(&middle))?;
+        Ok(Case {
+            text,
+            common,
+            plan,
+            understood,
+            free,
+            measured,
+            target,
+        })
+    }
 
-        let pool = self.runs.pool()?;
-        let simulations = self.simulations(&simulator, plan.seed, &pool);
-        let posterior = searched(&simulator, plan.seed, simulations, &pool, terminal)?;
-        let prediction = terminal.progress(predictions(simulations) as u64, |step| {
-            pool.install(|| predict(&simulator, &posterior, step))
-        });
-        let report = CalibrationReport {
-            name: &text.name,
-            plan: &plan,
-            series: &measured.series,
-            sources: &measured.sources,
-            posterior: &posterior,
-            prediction: &prediction,
+    /// Before anything is measured there is only a suggestion to make.
+    fn unmeasured(
+        &self,
+        case: &Case,
+        simulator: &Simulator<'_>,
+        pool: &ThreadPool,
+        terminal: &Terminal,
+    ) -> anyhow::Result<()> {
+        let Some(target) = case.target else {
+            bail!("nothing was measured, and no suggestion is asked for");
         };
+        let known = Known {
+            target,
+            posterior: None,
+            simulations: self.simulations,
+        };
+        let found = self
+            .next
+            .found(&known, simulator, &case.plan, pool, terminal)?;
+        let report = found.report(&self.scenario.scenario, &case.plan);
         let format = self.runs.format.into();
-        terminal.results(|out| report.write(format, terminal.width(), out))?;
-        if let Some(path) = &self.out {
-            let values = at(&simulator.texts(&posterior.point()));
-            let scenario = fitted::scenario(&text, &values, &report, command)?;
-            fitted::write(path, &scenario, self.force)?;
-            terminal.note(&format!("wrote {}", path.display()));
+        Ok(terminal.results(|out| report.write(format, terminal.width(), out))?)
+    }
+
+    /// Without a measurement there is nothing to calibrate, only to suggest.
+    fn refuse_unmeasured(&self) -> anyhow::Result<()> {
+        let options = [
+            ("--out", self.out.is_some()),
+            ("--budget", self.budget.is_some()),
+        ];
+        let given = options.iter().find(|(_, is_given)| *is_given);
+        if let Some((option, _)) = given.filter(|_| self.given.is_nothing()) {
+            bail!("{option} needs a measurement: --measured or --summary");
         }
-        if prediction.is_calibrated() {
-            Ok(())
-        } else {
-            Err(No.into())
-        }
+        Ok(())
     }
 
     /// How many simulations the budget allows.
@@ -160,6 +243,41 @@ impl Calibrate {
         let left = (budget.as_secs() - began.elapsed().as_secs_f64()).max(0.0);
         let fits = (left * rate / 1.2 / 1000.0) as u64 * 1000;
         fits.clamp(LEAST, 10_000_000)
+    }
+}
+
+/// What is calibrated, to what.
+struct Case {
+    text: Text,
+    common: Overrides,
+    plan: Plan,
+    understood: Understood,
+    free: Vec<Free>,
+    measured: Measured,
+    /// Provider and deployment that are to be measured next, where that is asked.
+    target: Option<(usize, u32)>,
+}
+
+impl Case {
+    /// The scenario's overrides with its free values at some texts.
+    fn at(&self, values: &[String]) -> Overrides {
+        let paths = self.free.iter().filter_map(|free| match &free.place {
+            Place::Path(path) => Some(path),
+            Place::Requests | Place::CvDefinition => None,
+        });
+        let set = paths
+            .zip(values)
+            .map(|(path, value)| format!("{path}={value}"));
+        Overrides {
+            set: self.common.set.iter().cloned().chain(set).collect(),
+            ..self.common.clone()
+        }
+    }
+
+    /// The plan with its free values at some texts; `None` where the scenario forbids them.
+    fn made(&self, values: &[String]) -> Option<Plan> {
+        let loaded = scenario::load(&self.text.name, &self.text.text, &self.at(values)).ok();
+        loaded.map(|(plan, _)| plan)
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) fn write(report: &CalibrationReport<'_>, out: &mut dyn Write) -> io::
         .iter()
         .map(|pair| json!({"first": free(pair.first), "second": free(pair.second), "correlation": pair.correlation}))
         .collect();
-    let all = json!({
+    let mut all = json!({
         "schema": SCHEMA,
         "kind": "calibration",
         "version": VERSION,
@@ -42,8 +42,10 @@ pub(super) fn write(report: &CalibrationReport<'_>, out: &mut dyn Write) -> io::
         "failures": report.failures(),
         "checks": report.prediction.checks.iter().map(|check| Value::Object(row(report, check))).collect::<Vec<Value>>(),
     });
-    serde_json::to_writer_pretty(&mut *out, &all).map_err(io::Error::from)?;
-    writeln!(out)
+    if let Some(next) = &report.next {
+        all["next"] = next.value();
+    }
+    crate::report::json::pretty(&all, out)
 }
 
 fn source(source: &Source) -> Value {

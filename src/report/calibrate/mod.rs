@@ -1,6 +1,8 @@
 //! What a calibration found: values with intervals, what cannot be told apart, and whether the scenario does what was measured.
 
 mod json;
+mod picture;
+mod suggestion;
 mod text;
 
 use std::io::{self, Write};
@@ -12,6 +14,8 @@ use crate::calibrate::posterior::{Pair, Posterior};
 use crate::calibrate::predict::Prediction;
 use crate::experiment::{Plan, Published};
 use crate::import::Imported;
+
+pub use suggestion::SuggestionReport;
 
 /// Where a measurement comes from.
 #[derive(Clone, Debug)]
@@ -76,17 +80,46 @@ pub struct CalibrationReport<'a> {
     pub posterior: &'a Posterior,
     /// Whether the scenario does what was measured.
     pub prediction: &'a Prediction,
+    /// Which measurement to make next, where that was asked.
+    pub next: Option<SuggestionReport<'a>>,
 }
 
 impl CalibrationReport<'_> {
     /// Writes the results; text is `width` characters wide.
     pub fn write(&self, format: Format, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        let next = self.next.as_ref();
         match format {
-            Format::Text => text::write(self, width, out),
+            Format::Text => {
+                text::write(self, width, out)?;
+                next.map_or(Ok(()), |next| {
+                    writeln!(out)?;
+                    next.write_text(width, out)
+                })
+            }
             Format::Json => json::write(self, out),
-            Format::Csv => json::write_csv(self, out),
-            Format::Markdown => text::write_markdown(self, out),
+            // One table a file: the plans, where those were asked for.
+            Format::Csv => match next {
+                Some(next) => next.write(format, width, out),
+                None => json::write_csv(self, out),
+            },
+            Format::Markdown => {
+                text::write_markdown(self, out)?;
+                next.map_or(Ok(()), |next| {
+                    writeln!(out)?;
+                    next.write(format, width, out)
+                })
+            }
         }
+    }
+
+    /// Pictures, each with a file's name.
+    pub fn pictures(&self) -> io::Result<Vec<(String, String)>> {
+        picture::all(self)
+    }
+
+    /// The rows of the check, for spreadsheets, whatever else was asked.
+    pub fn write_checks(&self, out: &mut dyn Write) -> io::Result<()> {
+        json::write_csv(self, out)
     }
 
     /// Where the values come from, in lines.
