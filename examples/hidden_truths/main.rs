@@ -1,8 +1,8 @@
 //! Ten hidden truths: how much narrower a keep-alive gets when 75 requests are spread as `calibrate --suggest` says.
 //!
-//! The truths are drawn from what `scenarios/spacing.toml` allows, so half of the models are asked for so seldom, or so often, that
-//! gaps tell little: those count too. Run with `cargo run --release --example hidden_truths`; `-- 3 2000` takes three truths and 2000
-//! simulations.
+//! The truths are drawn from what `scenarios/spacing.toml` allows, so some models are asked for so often that they hardly ever sleep:
+//! those count too. `results/hidden-truths.txt` is what `cargo run --release --example hidden_truths -- 10 3000` prints: ten truths,
+//! 3000 simulations a calibration.
 
 use std::io::Write as _;
 

@@ -19,12 +19,14 @@
 //! sleeps until the first finish or the first lack of blocks, and a hand-over or a cancel shortens the sleep to the next
 //! boundary, if it changes the batch there. The *clock* counts iterations: a sequence that begins to decode at clock `v` with
 //! `n` tokens to go finishes at `v + n` whatever else happens, so nobody's remaining tokens are ever decremented. A job costs a
-//! handful of events and O(log B) heap work, however long its answer. Iterations that compute prompts are taken one by one.
+//! handful of events and O(log B) heap work, however long its answer. Iterations that compute prompts are taken one by one;
+//! behind the one that completes all prompts the replica sleeps on, through what is sure to follow if nobody comes or goes
+//! (`sure`). Whoever does finds the replica where it would have been.
 
 use super::kv_cache::KvCache;
 use super::segment::Segment;
 use super::waiting::Waiting;
-use super::{Cost, Counters, Job, Pace, PromptChunk, Step};
+use super::{Coefficients, Cost, Counters, Job, Pace, PromptChunk, Step};
 use crate::time::{Duration, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -91,6 +93,8 @@ pub struct Continuous {
     clock: u64,
     admissions: u64,
     phase: Phase,
+    /// What follows the current segment unless a job comes or goes before its end.
+    sure: Option<Sure>,
     /// The last boundary, and how much later it really was (s).
     ended: (Time, f64),
     /// Parts of prompts in the current iteration.
@@ -109,6 +113,14 @@ enum Phase {
     /// The batch of this instant is not yet fixed.
     Boundary(Time),
     Iterating(Segment),
+}
+
+/// The iterations behind one that completes all prompts.
+#[derive(Clone, Copy, Debug)]
+struct Sure {
+    segment: Segment,
+    /// Blocks that the decoding sequences get where it begins.
+    blocks: u64,
 }
 
 /// A job and how far it has come.
@@ -189,6 +201,7 @@ impl Continuous {
             clock: 0,
             admissions: 0,
             phase: Phase::Idle,
+            sure: None,
             ended: (Time::ZERO, 0.0),
             chunks: Vec::new(),
             pass: Vec::new(),
@@ -199,9 +212,12 @@ impl Continuous {
 
     /// Whether a place and blocks for the prompt are free besides those that waiting jobs will take. In the middle of a
     /// segment the blocks are those of its start. A job that can never fit has room to be dropped.
-    pub(super) fn has_room(&self, job: &Job) -> bool {
+    pub(super) fn has_room(&self, now: Time, job: &Job) -> bool {
         let jobs = self.running as usize + self.waiting.len();
-        let blocks = self.waiting_blocks + self.kv.blocks_for(u64::from(job.prompt_tokens));
+        let begun = self.sure.filter(|sure| sure.segment.start() < now);
+        let blocks = self.waiting_blocks
+            + self.kv.blocks_for(u64::from(job.prompt_tokens))
+            + begun.map_or(0, |sure| sure.blocks);
         jobs < self.config.max_sequences as usize && self.kv.fits(blocks)
             || !self.config.can_ever_fit(job)
     }
@@ -218,6 +234,7 @@ impl Continuous {
             });
             return;
         }
+        self.catch_up(now);
         let held = Held {
             job,
             generated: 0,
@@ -237,17 +254,19 @@ impl Continuous {
         match self.phase {
             Phase::Idle => None,
             Phase::Boundary(at) => Some(at),
-            Phase::Iterating(segment) => Some(segment.end()),
+            Phase::Iterating(segment) => Some(self.sure.map_or(segment, |sure| sure.segment).end()),
         }
     }
 
     pub(super) fn run(&mut self, now: Time, steps: &mut Vec<Step>) {
-        let Phase::Iterating(segment) = self.phase else {
+        if !matches!(self.phase, Phase::Iterating(_)) {
             return self.plan(now, steps);
+        }
+        self.catch_up(now);
+        let Phase::Iterating(segment) = self.phase else {
+            return;
         };
-        self.ended = (now, segment.carry());
-        self.advance(segment.count());
-        self.complete_chunks();
+        self.end_segment(segment);
         self.finish(now, steps);
         self.purge();
         self.phase = if self.running == 0 && self.waiting.len() == 0 {
@@ -258,6 +277,7 @@ impl Continuous {
     }
 
     pub(super) fn cancel(&mut self, now: Time, key: u32) {
+        self.catch_up(now);
         if let Some(held) = self.waiting.remove(|held| held.job.key == key) {
             self.waiting_blocks -= self.blocks_to_join(&held);
             self.counters.abandoned_tokens += u64::from(held.generated);
@@ -280,7 +300,8 @@ impl Continuous {
         }
     }
 
-    pub(super) fn fail(&mut self) -> Vec<u32> {
+    pub(super) fn fail(&mut self, now: Time) -> Vec<u32> {
+        self.catch_up(now);
         let mut running: Vec<_> = self
             .sequences
             .iter()
@@ -316,6 +337,12 @@ impl Continuous {
 
     /// A decoding sequence gets a token at each boundary of the segment, and one whose prompt the segment completes at its end.
     pub(super) fn pace(&self, now: Time, key: u32) -> Option<Pace> {
+        let after = now + Duration::from_nanos(1);
+        if self.sure.is_some_and(|sure| sure.segment.start() < after) {
+            let mut there = self.clone();
+            there.catch_up(after);
+            return there.pace(now, key);
+        }
         let held = |sequence: &&Sequence| sequence.admitted > 0 && sequence.held.job.key == key;
         let sequence = self.sequences.iter().find(held)?;
         let before = sequence.generated(self.clock);
@@ -331,7 +358,6 @@ impl Continuous {
                 next_at: Some(segment.end()),
             });
         }
-        let after = now + Duration::from_nanos(1);
         let next = segment.next_boundary(after);
         Some(Pace {
             tokens: (before + next - 1) as u32,
@@ -357,6 +383,31 @@ impl Continuous {
 
 /// What an iteration's end does.
 impl Continuous {
+    /// Goes to where the replica is by now, if it has slept through a boundary, and forgets what was sure, because somebody comes
+    /// or goes.
+    fn catch_up(&mut self, now: Time) {
+        let (Some(sure), Phase::Iterating(segment)) = (self.sure.take(), self.phase) else {
+            return;
+        };
+        if segment.end() > now {
+            return;
+        }
+        self.end_segment(segment);
+        self.phase = if segment.end() == now {
+            Phase::Boundary(now)
+        } else {
+            debug_assert_eq!(sure.blocks, self.kv.growth(self.clock, 1), "not so sure");
+            self.kv.take(sure.blocks);
+            Phase::Iterating(sure.segment)
+        };
+    }
+
+    fn end_segment(&mut self, segment: Segment) {
+        self.ended = (segment.end(), segment.carry());
+        self.advance(segment.count());
+        self.complete_chunks();
+    }
+
     /// Counts `count` iterations of the current batch.
     fn advance(&mut self, count: u64) {
         let tokens = u64::from(self.decoding) * count;
@@ -601,16 +652,15 @@ impl Continuous {
         } else {
             self.pass_s()
         };
-        let alpha = base_s + step.per_context_token_s * self.context as f64;
-        let beta = step.per_context_token_s * f64::from(self.decoding);
         let count = self.iterations_unchanged();
         let carry = if self.ended.0 == now {
             self.ended.1
         } else {
             0.0
         };
-        let segment = Segment::new(now, carry, alpha, beta, count);
+        let segment = segment(now, carry, (base_s, step), self.batch(), count);
         self.phase = Phase::Iterating(segment);
+        self.sure = self.look_ahead(segment);
         if self.first_tokens.is_empty() {
             return;
         }
@@ -622,6 +672,46 @@ impl Continuous {
                 at,
                 prefill: Duration::from_secs(held.prefill_s),
             });
+        }
+    }
+
+    /// What follows an iteration that completes all prompts, if nobody can join, leave or run out of blocks at its end.
+    fn look_ahead(&mut self, now: Segment) -> Option<Sure> {
+        let is_alone = self.waiting.len() == 0 && self.cancelled == 0;
+        if !is_alone || self.chunks.is_empty() || self.chunks.len() < self.prefilling.len() {
+            return None;
+        }
+        let clock = self.clock + 1;
+        let mut first = self.next_finish().map_or(u64::MAX, |next| next.clock);
+        let mut blocks = self.kv.growth(clock, 1);
+        let mut batch = self.batch();
+        batch.context += u64::from(batch.sequences);
+        for &Chunk { slot, tokens } in &self.chunks {
+            let sequence = &self.sequences[slot as usize];
+            let (held, job) = (&sequence.held, &sequence.held.job);
+            if sequence.computed + tokens < held.prompt() {
+                return None;
+            }
+            let context = u64::from(held.prompt()) + 1;
+            first = first.min(clock + u64::from(job.output_tokens - held.generated - 1));
+            blocks += u64::from(self.kv.opens_block(context));
+            batch.sequences += 1;
+            batch.context += context;
+        }
+        let count = first - clock;
+        if count == 0 || !self.kv.lasts(batch.sequences, blocks, count) {
+            return None;
+        }
+        let step = self.config.cost.step(batch.sequences);
+        let segment = segment(now.end(), now.carry(), (step.base_s, step), batch, count);
+        Some(Sure { segment, blocks })
+    }
+
+    /// The decoding sequences as they are now.
+    fn batch(&self) -> Batch {
+        Batch {
+            sequences: self.decoding,
+            context: self.context,
         }
     }
 
@@ -690,4 +780,24 @@ impl Continuous {
     fn blocks_to_join(&self, held: &Held) -> u64 {
         self.kv.blocks_for(u64::from(held.prompt()))
     }
+}
+
+/// Decoding sequences, and their total context (tokens).
+#[derive(Clone, Copy, Debug)]
+struct Batch {
+    sequences: u32,
+    context: u64,
+}
+
+/// `count` iterations of a batch, each of `base_s` and the time to read the context (s).
+fn segment(
+    start: Time,
+    carry: f64,
+    (base_s, step): (f64, Coefficients),
+    batch: Batch,
+    count: u64,
+) -> Segment {
+    let alpha = base_s + step.per_context_token_s * batch.context as f64;
+    let beta = step.per_context_token_s * f64::from(batch.sequences);
+    Segment::new(start, carry, alpha, beta, count)
 }

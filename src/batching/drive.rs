@@ -103,7 +103,7 @@ impl Driver {
     fn settle(&mut self, now: Time) {
         self.read_steps(now);
         while let Some(job) = self.queue.front().copied()
-            && (!self.late_binding || self.executor.has_room(&job))
+            && (!self.late_binding || self.executor.has_room(now, &job))
         {
             self.queue.pop_front();
             self.jobs[job.key as usize].pushed = true;

@@ -78,7 +78,16 @@ impl KvCache {
     }
 
     /// Blocks that the decoding sequences need in addition for the `count` iterations from `clock` on.
+    #[inline]
     pub(super) fn growth(&self, clock: u64, count: u64) -> u64 {
+        match count {
+            0 => 0,
+            1 => u64::from(self.phases[self.phase(clock, 1)]),
+            _ => self.growth_over(clock, count),
+        }
+    }
+
+    fn growth_over(&self, clock: u64, count: u64) -> u64 {
         let (whole, rest) = self.split(count);
         let until = self.phase(clock, 1) + 1;
         let rest = rest as usize;
@@ -90,6 +99,16 @@ impl KvCache {
                 .iter()
                 .sum::<u32>();
         whole * self.decoding + u64::from(due)
+    }
+
+    /// Whether a sequence with `context` tokens needs a block for the last of them.
+    pub(super) fn opens_block(&self, context: u64) -> bool {
+        self.split(context - 1).1 == 0
+    }
+
+    /// Whether `count` iterations of so many decoding sequences fit in any case, when the first one gets these blocks.
+    pub(super) fn lasts(&self, sequences: u32, blocks: u64, count: u64) -> bool {
+        self.fits(blocks + (self.split(count).0 + 1) * u64::from(sequences))
     }
 
     /// How many iterations from `clock` on fit, at most `limit`, when the first one has its blocks already.

@@ -193,10 +193,10 @@ impl Executor {
     /// Whether `job` would start at the next boundary if handed over now. Always true of an idle replica, and of
     /// a job that can never fit, so that it is dropped instead of waiting for ever. A job pushed without room is not lost: it waits at the replica.
     #[inline]
-    pub fn has_room(&self, job: &Job) -> bool {
+    pub fn has_room(&self, now: Time, job: &Job) -> bool {
         match self {
             Self::Slots(slots) => slots.has_room(),
-            Self::Continuous(batch) => batch.has_room(job),
+            Self::Continuous(batch) => batch.has_room(now, job),
             Self::Static(batch) => batch.has_room(),
         }
     }
@@ -243,10 +243,10 @@ impl Executor {
     }
 
     /// The replica died: forgets everything and returns the keys of all jobs it held, in a fixed order.
-    pub fn fail(&mut self) -> Vec<u32> {
+    pub fn fail(&mut self, now: Time) -> Vec<u32> {
         match self {
             Self::Slots(slots) => slots.fail(),
-            Self::Continuous(batch) => batch.fail(),
+            Self::Continuous(batch) => batch.fail(now),
             Self::Static(batch) => batch.fail(),
         }
     }

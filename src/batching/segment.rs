@@ -41,6 +41,10 @@ impl Segment {
         segment
     }
 
+    pub(super) fn start(&self) -> Time {
+        self.start
+    }
+
     pub(super) fn count(&self) -> u64 {
         self.count
     }

@@ -104,6 +104,37 @@ fn u02_a_single_request_to_the_nanosecond() {
 }
 
 #[test]
+fn a_boundary_that_is_slept_through_is_where_it_was() {
+    let begun = Time::from_secs(0.02);
+    let mut executor = super::Executor::new(&Config::Continuous(continuous(4, 10, STEP)));
+    let mut steps = Vec::new();
+    executor.push(Time::ZERO, job(0, 16, 100), &mut steps);
+    executor.run(Time::ZERO, &mut steps);
+    assert!(
+        executor.wake_at() > Some(Time::from_secs(2.0)),
+        "the end of the answer"
+    );
+    // The first token after the prompt's opens a block: nine are free up to then. One iteration has 21 ms and 17 tokens.
+    let next = begun + Duration::from_secs(0.021_017);
+    for (at, has_room, boundary, tokens) in [
+        (Time::from_nanos(19_999_999), true, begun, 0),
+        (begun, true, begun, 1),
+        (Time::from_nanos(20_000_001), false, next, 1),
+    ] {
+        assert_eq!(executor.has_room(at, &job(1, 144, 1)), has_room, "at {at}");
+        let mut joined = executor.clone();
+        joined.push(at, job(1, 16, 1), &mut steps);
+        assert_eq!(joined.wake_at(), Some(boundary), "at {at}");
+        let mut left = executor.clone();
+        left.cancel(at, 0, &mut steps);
+        assert_eq!(left.wake_at(), Some(boundary), "at {at}");
+        let mut failed = executor.clone();
+        assert_eq!(failed.fail(at), [0]);
+        assert_eq!(failed.counters().abandoned_tokens, tokens, "at {at}");
+    }
+}
+
+#[test]
 fn a_prompt_is_computed_in_chunks_that_ride_along_with_decoding() {
     let cost = StatedCost {
         base_s: 0.01,
@@ -400,7 +431,11 @@ fn a_failed_replica_names_all_it_held_and_starts_afresh() {
         if executor.wake_at() == Some(Time::ZERO) {
             executor.run(Time::ZERO, &mut steps);
         }
-        assert_eq!(executor.fail(), [5, 3, 8]);
-        assert!(executor.is_idle() && executor.wake_at().is_none() && executor.has_room(&work(1)));
+        assert_eq!(executor.fail(Time::ZERO), [5, 3, 8]);
+        assert!(
+            executor.is_idle()
+                && executor.wake_at().is_none()
+                && executor.has_room(Time::ZERO, &work(1))
+        );
     }
 }

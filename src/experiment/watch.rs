@@ -45,8 +45,11 @@ impl Probe for Watch {
         if trace.end < self.opened {
             return;
         }
-        if trace.first_token.is_some() {
-            let door_to_token = trace.parts.total().saturating_sub(trace.parts.network);
+        if let Some(first_token) = trace.first_token {
+            // The other parts together: the parts add up to the time to first token.
+            let door_to_token = first_token
+                .since(trace.sent)
+                .saturating_sub(trace.parts.network);
             self.ttft[trace.deployment as usize].record(door_to_token);
         }
         if self.keep.everybody {

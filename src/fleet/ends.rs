@@ -81,7 +81,7 @@ impl<P: Probe> Fleet<P> {
         own.account(now);
         own.ready -= u32::from(was_ready);
         own.ledger.failures += 1;
-        let lost = self.replica(replica).executor.fail();
+        let lost = self.replica(replica).executor.fail(now);
         let queue = std::mem::take(&mut self.replica(replica).queue);
         self.remove(replica);
         self.lose(lost);

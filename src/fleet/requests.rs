@@ -318,7 +318,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     fn has_room(&self, replica: u32, request: u32) -> bool {
-        self.replicas[replica as usize].has_room(&self.records[request as usize])
+        self.replicas[replica as usize].has_room(self.now(), &self.records[request as usize])
     }
 
     /// The request that is served next, and by whom: the first, or the first that finds room where one may overtake

@@ -3,6 +3,7 @@
 use super::config::Router;
 use super::probe::Probe;
 use super::{Fleet, Stage};
+use crate::target::Target;
 use rand::RngExt;
 
 impl<P: Probe> Fleet<P> {
@@ -13,7 +14,8 @@ impl<P: Probe> Fleet<P> {
             return None;
         }
         let record = &self.records[request as usize];
-        let has_room = |replica: u32| self.replicas[replica as usize].has_room(record);
+        let now = self.now();
+        let has_room = |replica: u32| self.replicas[replica as usize].has_room(now, record);
         if own.config.sharing.is_some() {
             // Rather one that has the model than one that must switch.
             let has_model = |replica: u32| {

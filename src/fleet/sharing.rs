@@ -20,7 +20,7 @@ use super::event::Event;
 use super::probe::Probe;
 use super::replica::Replica;
 use crate::target::Target;
-use crate::time::Duration;
+use crate::time::{Duration, Time};
 
 /// The deployment's own model.
 const OWN: u32 = 0;
@@ -104,8 +104,8 @@ impl Residents {
 impl Replica {
     /// Whether it would take a request of this kind at once, perhaps by a switch.
     #[inline]
-    pub(super) fn has_room(&self, record: &super::record::Record) -> bool {
-        self.executor.has_room(&record.job)
+    pub(super) fn has_room(&self, now: Time, record: &super::record::Record) -> bool {
+        self.executor.has_room(now, &record.job)
             && self
                 .residents
                 .as_ref()

@@ -228,6 +228,12 @@ impl Arrivals {
             return None;
         }
         let mut at = self.at;
+        if let Pattern::Renewal { rate, .. } = &self.process.pattern
+            && self.process.curve.is_flat()
+        {
+            // What the loop gives at its first turn.
+            return (*rate > 0.0).then(|| at + work / rate);
+        }
         let silent = at + 52.0 * WEEK;
         loop {
             let (intensity, holds) = self.intensity(at);

@@ -46,6 +46,12 @@ impl Curve {
         Self(Some(multipliers))
     }
 
+    /// Whether there is no variation.
+    #[inline]
+    pub fn is_flat(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// The multiplier at `seconds` from Monday 00:00, and until when it holds \[s\].
     pub fn at(&self, seconds: f64) -> (f64, f64) {
         let Some(hours) = &self.0 else {

@@ -1,6 +1,8 @@
 //! Catalogues: many models from one table, the same users at every provider, and what is said where that cannot be.
 
 use crate::support::{plan, problems, simulate, summary};
+use thermocline::experiment::sweep::sweep;
+use thermocline::experiment::users::Figure;
 use thermocline::experiment::{Keep, Plan, Run, RunResult, run};
 use thermocline::fleet::Origin;
 use thermocline::scenario::{self, Overrides};
@@ -284,4 +286,30 @@ fn a_problem_of_a_template_is_said_once() {
         "{}",
         problems(&text)
     );
+}
+
+#[test]
+fn a_sweep_has_rows_of_tiers_that_add_up_to_all() {
+    let plan = plan(CATALOGUE);
+    let points = sweep(std::slice::from_ref(&plan), 2, &|| ());
+    let rows = &points[0].rows;
+    let names: Vec<String> = (rows.iter())
+        .map(|row| plan.part_name(row.provider, row.part))
+        .collect();
+    assert_eq!(
+        names,
+        ["rank-1", "niche", "head 1", "middle 9", "tail 10", "all 20"]
+    );
+    let hours: Vec<f64> = (rows[2..].iter())
+        .filter_map(|row| row.users.point(Figure::GpuHours))
+        .collect();
+    assert!(
+        (hours[..3].iter().sum::<f64>() - hours[3]).abs() < 1e-9,
+        "{hours:?}"
+    );
+    let head = |figure| [0, 2].map(|row: usize| rows[row].users.point(figure));
+    for figure in [Figure::TtftP95, Figure::Cv, Figure::ColdRequests] {
+        let [model, tier] = head(figure);
+        assert_eq!(model, tier, "the head is one model");
+    }
 }

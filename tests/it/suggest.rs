@@ -238,3 +238,33 @@ fn a_suggested_spacing_narrows_the_keep_alive_three_times_more() {
     }
     assert!(gain.exp() >= 3.0, "{}", gain.exp());
 }
+
+#[test]
+fn the_recorded_measurement_narrows_at_least_three_times_and_stands_in_the_readme() {
+    let read = |name: &str| {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+        std::fs::read_to_string(path).expect("it is in the repository")
+    };
+    let record = read("results/hidden-truths.txt");
+    let lines = record.lines().filter_map(|line| line.split_once(" s: "));
+    let ratios: Vec<(f64, f64)> = lines
+        .map(|(_, found)| {
+            let number =
+                |word: Option<&str>| word.and_then(|word| word.parse().ok()).expect("a number");
+            let words = || found.split(' ');
+            (number(words().next()), number(words().next_back()))
+        })
+        .collect();
+    assert_eq!(ratios.len(), 3, "{record}");
+    assert!(
+        ratios
+            .iter()
+            .all(|(medians, ratios)| *medians >= 3.0 && *ratios >= 3.0),
+        "{record}"
+    );
+    let least = ratios
+        .iter()
+        .map(|(medians, _)| *medians)
+        .fold(f64::INFINITY, f64::min);
+    assert!(read("README.md").contains(&format!("{least:.1} times as wide at the least")));
+}
