@@ -184,12 +184,12 @@ impl Calibrate {
 
     /// Calibrates to what the scenario measures itself.
     fn tried(&self, trials: u64, terminal: &Terminal) -> anyhow::Result<()> {
-        let (text, common, (plan, free, _)) = self.read()?;
+        let read = self.read()?;
         let subject = Subject {
-            text: &text,
-            common: &common,
-            plan: &plan,
-            free: &free,
+            text: &read.text,
+            common: &read.common,
+            plan: &read.plan,
+            free: &read.free,
             of: self.given.of.as_deref(),
             simulations: self.simulations,
         };
@@ -197,22 +197,34 @@ impl Calibrate {
     }
 
     /// Reads the scenario, something in which must be free.
-    fn read(&self) -> anyhow::Result<(Text, Overrides, (Plan, Vec<Free>, Understood))> {
+    fn read(&self) -> anyhow::Result<Read> {
         let text = builtin::find(&self.scenario.scenario)?;
         let common = self.scenario.overrides(PercentileMethod::default());
-        let loaded = scenario::load_with_free(&text.name, &text.text, &common)?;
-        if loaded.1.is_empty() {
+        let (plan, free, understood) = scenario::load_with_free(&text.name, &text.text, &common)?;
+        if free.is_empty() {
             bail!(
                 "`{}` has no `[calibrate]` table: nothing in it is free\nhelp: free a value, for example\n\n{EXAMPLE}",
                 text.name
             );
         }
-        Ok((text, common, loaded))
+        Ok(Read {
+            text,
+            common,
+            plan,
+            free,
+            understood,
+        })
     }
 
     /// Reads the scenario and what was measured of it.
     fn case(&self) -> anyhow::Result<Case> {
-        let (text, common, (plan, free, understood)) = self.read()?;
+        let Read {
+            text,
+            common,
+            plan,
+            free,
+            understood,
+        } = self.read()?;
         let measured = if self.given.is_nothing() {
             Measured::default()
         } else {
@@ -295,6 +307,15 @@ impl Calibrate {
         let fits = (left * rate / 1.2 / 1000.0) as u64 * 1000;
         fits.clamp(LEAST, 10_000_000)
     }
+}
+
+/// A scenario of which something is free.
+struct Read {
+    text: Text,
+    common: Overrides,
+    plan: Plan,
+    free: Vec<Free>,
+    understood: Understood,
 }
 
 /// What is calibrated, to what.
