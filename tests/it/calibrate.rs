@@ -77,6 +77,12 @@ fn recovered(text: &str, truth: &[f64], replication: u64, simulations: u64) -> P
     search(&measured, plan.seed, simulations, &|_| ()).expect("valid settings")
 }
 
+/// What each entry of a list in the answer says under a key.
+fn said<'a>(json: &'a serde_json::Value, list: &str, key: &str) -> Vec<&'a str> {
+    let entries = json[list].as_array().expect("a list");
+    entries.iter().filter_map(|one| one[key].as_str()).collect()
+}
+
 #[test]
 fn what_was_put_in_comes_out() {
     // A truth outside of its 99 % interval is expected once in 12 times that this seed is changed.
@@ -269,12 +275,7 @@ fn figures_alone_are_calibrated_to_as_well() {
     };
     let (output, json) = figures("median=0.35s,p95=17s,cv=180%,n=40,cv-definition=std/mean");
     assert_eq!(output.status.code(), Some(0), "{json:#}");
-    let metrics: Vec<&str> = json["checks"]
-        .as_array()
-        .expect("checks")
-        .iter()
-        .filter_map(|check| check["metric"].as_str())
-        .collect();
+    let metrics: Vec<&str> = said(&json, "checks", "metric");
     assert_eq!(metrics, ["TTFT p50", "TTFT p95", "CV"]);
     // No setting of rate and keep-alive makes a warm answer take 5 s.
     let (output, json) = figures("median=5s,p95=5.5s,cv=5%,n=40,cv-definition=std/mean");
@@ -290,12 +291,7 @@ fn figures_alone_are_calibrated_to_as_well() {
     );
     // What a report leaves open is asked too.
     let (_, json) = figures("median=0.35s,p95=17s,cv=180%");
-    let names: Vec<&str> = json["values"]
-        .as_array()
-        .expect("values")
-        .iter()
-        .filter_map(|one| one["name"].as_str())
-        .collect();
+    let names: Vec<&str> = said(&json, "values", "name");
     assert_eq!(names, ["rate", "keep_alive", "n", "cv-definition"]);
 }
 
@@ -334,12 +330,7 @@ fn the_rows_of_a_scenario_are_calibrated_to_and_other_providers_stay() {
     };
     let output = asked(&file, "acme/niche");
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("strict JSON");
-    let names: Vec<&str> = json["values"]
-        .as_array()
-        .expect("values")
-        .iter()
-        .filter_map(|one| one["name"].as_str())
-        .collect();
+    let names: Vec<&str> = said(&json, "values", "name");
     assert_eq!(names, ["rate", "keep_alive", "cv-definition"]);
     assert_eq!(json["sources"][0]["name"], "acme/niche");
     for (file, of, expected) in [
