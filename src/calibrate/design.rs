@@ -128,10 +128,10 @@ fn plans(lists: Vec<Vec<f64>>, requests: u32, within: Option<f64>) -> Vec<GapPla
     plans
 }
 
-/// A gap that reads well: two digits.
+/// A gap that reads well: two digits, and whole seconds.
 fn round(gap: f64) -> f64 {
     let gap = gap.clamp(SHORTEST, LONGEST);
-    let unit = 10_f64.powf(gap.log10().floor() - 1.0);
+    let unit = 10_f64.powf(gap.log10().floor() - 1.0).max(1.0);
     (gap / unit).round() * unit
 }
 
@@ -168,6 +168,19 @@ mod tests {
             let gaps = seconds(plan);
             let total: f64 = (0..6).map(|at| gaps[at % gaps.len()]).sum();
             assert!(gaps.len() <= 6 && total <= 600.0, "{plan:?}");
+        }
+    }
+
+    #[test]
+    fn gaps_are_whole_seconds() {
+        for (gap, reads) in [
+            (0.2, 1.0),
+            (1.4, 1.0),
+            (6.3, 6.0),
+            (48.7, 49.0),
+            (288.0, 290.0),
+        ] {
+            assert_eq!(round(gap), reads, "{gap}");
         }
     }
 

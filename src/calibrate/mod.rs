@@ -13,6 +13,7 @@ pub mod distance;
 pub mod free;
 mod linear;
 pub mod observed;
+pub mod optimum;
 pub mod posterior;
 pub mod predict;
 pub mod search;

@@ -1,6 +1,7 @@
 //! What is known of the free values after a search: weighted draws, and what they say.
 
 use super::free::Free;
+use super::search::Compass;
 
 /// A value whose 90 % interval is narrower than the prior's by less than this share is not identified.
 pub const IDENTIFIED: f64 = 0.3;
@@ -27,6 +28,8 @@ pub struct Posterior {
     pub simulations: u64,
     /// Settings that the scenario forbids, and that were left out.
     pub impossible: u64,
+    /// How far simulations are from the measurement.
+    compass: Compass,
 }
 
 /// What is known of one number; all as places on `[0, 1)`.
@@ -60,13 +63,20 @@ impl Posterior {
         draws: Vec<Draw>,
         simulations: u64,
         impossible: u64,
+        compass: Compass,
     ) -> Self {
         Self {
             free,
             draws,
             simulations,
             impossible,
+            compass,
         }
+    }
+
+    /// How far simulations of one setting, by their statistics, lie from the measurement on average \[deviations of the summaries\].
+    pub(super) fn distance(&self, statistics: &[Vec<f64>]) -> f64 {
+        self.compass.distance(statistics)
     }
 
     /// The weighted quantile of a value's place.

@@ -140,6 +140,7 @@ pub fn search(
                 draws,
                 tried,
                 impossible,
+                compass,
             ));
         }
         let kept = ((pool.len() as f64 * SPANS) as usize).max(KEEP_LEAST);
@@ -348,19 +349,31 @@ impl Compass {
     }
 
     /// How far a simulation's summaries lie from the measurement's, in deviations, by target.
-    fn off(&self, one: &Simulated) -> Vec<f64> {
-        let found = self
-            .linear
-            .predict(&expanded(&one.statistics, &self.observed));
+    fn off(&self, statistics: &[f64]) -> Vec<f64> {
+        let found = self.linear.predict(&expanded(statistics, &self.observed));
         let pairs = found.iter().zip(&self.goal).zip(&self.residual);
         pairs
             .map(|((found, goal), residual)| (found - goal) / residual)
             .collect()
     }
 
+    /// How far the mean summaries of some simulations lie from the measurement's, in deviations.
+    pub(super) fn distance(&self, simulations: &[Vec<f64>]) -> f64 {
+        let mut mean = vec![0.0; self.goal.len()];
+        for statistics in simulations {
+            for (sum, off) in mean.iter_mut().zip(self.off(statistics)) {
+                *sum += off / simulations.len() as f64;
+            }
+        }
+        norm(&mean)
+    }
+
     /// The nearest simulations, by index, with how far off they are; and how far the last of them is.
     fn nearest(&self, pool: &[&Simulated], count: usize) -> (Vec<(usize, Vec<f64>)>, f64) {
-        let offs: Vec<Vec<f64>> = pool.par_iter().map(|one| self.off(one)).collect();
+        let offs: Vec<Vec<f64>> = pool
+            .par_iter()
+            .map(|one| self.off(&one.statistics))
+            .collect();
         let mut all: Vec<(usize, Vec<f64>)> = offs.into_iter().enumerate().collect();
         all.sort_by(|a, b| norm(&a.1).total_cmp(&norm(&b.1)).then(a.0.cmp(&b.0)));
         all.truncate(count.min(pool.len()));

@@ -77,6 +77,38 @@ fn recovered(text: &str, truth: &[f64], replication: u64, simulations: u64) -> P
     search(&measured, plan.seed, simulations, &|_| ()).expect("valid settings")
 }
 
+/// The best setting is no number for itself: it gives what was measured, on any number of threads.
+#[test]
+fn the_best_setting_is_as_near_as_the_median_or_nearer_on_any_number_of_threads() {
+    let folder = measured(&[]);
+    let (scenario, requests) = (
+        folder.path().join("sleeps.toml"),
+        folder.path().join("run/requests.csv"),
+    );
+    let best = |threads: &str| {
+        let arguments = [
+            "calibrate",
+            shown(&scenario),
+            "--measured",
+            shown(&requests),
+            "--simulations=1000",
+            "--format=json",
+            threads,
+        ];
+        let json: serde_json::Value =
+            serde_json::from_slice(&told(&arguments).stdout).expect("strict JSON");
+        let values = json["values"].as_array().expect("a list").clone();
+        let numbers = values.iter().map(|value| {
+            let [best, low, high] =
+                ["best", "low_90", "high_90"].map(|key| value[key].as_f64().expect("a number"));
+            assert!(low / 2.0 <= best && best <= 2.0 * high, "{value}");
+            best
+        });
+        numbers.collect::<Vec<f64>>()
+    };
+    assert_eq!(best("--threads=1"), best("--threads=3"));
+}
+
 /// What each entry of a list in the answer says under a key.
 fn said<'a>(json: &'a serde_json::Value, list: &str, key: &str) -> Vec<&'a str> {
     let entries = json[list].as_array().expect("a list");

@@ -20,6 +20,7 @@ use super::options::{Chosen, Runs, duration};
 use super::terminal::Terminal;
 use crate::calibrate::free::{Free, Place};
 use crate::calibrate::observed::Simulator;
+use crate::calibrate::optimum::{most_simulations, optimum};
 use crate::calibrate::posterior::Posterior;
 use crate::calibrate::predict::{predict, predictions};
 use crate::calibrate::search::{LEAST, Progress, search};
@@ -125,6 +126,9 @@ impl Calibrate {
         }
         let simulations = self.simulations(&simulator, case.plan.seed, &pool);
         let posterior = searched(&simulator, case.plan.seed, simulations, &pool, terminal)?;
+        let best = terminal.progress(most_simulations(simulations), |step| {
+            pool.install(|| optimum(&simulator, &posterior, case.plan.seed, step))
+        });
         let prediction = terminal.progress(predictions(simulations) as u64, |step| {
             pool.install(|| predict(&simulator, &posterior, step))
         });
@@ -145,6 +149,7 @@ impl Calibrate {
             series: &case.measured.series,
             sources: &case.measured.sources,
             posterior: &posterior,
+            best: &best,
             prediction: &prediction,
             next: found.as_ref().map(|found| found.report(named, &case.plan)),
         };
@@ -302,9 +307,9 @@ impl Calibrate {
         // Whether some settings cannot be is found out again by the search.
         let _ = pool.install(|| search(simulator, seed, LEAST, &|_| ()));
         let rate = LEAST as f64 / began.elapsed().as_secs_f64();
-        // The check takes a fifth again.
+        // The check takes a fifth again, and so does the best setting.
         let left = (budget.as_secs() - began.elapsed().as_secs_f64()).max(0.0);
-        let fits = (left * rate / 1.2 / 1000.0) as u64 * 1000;
+        let fits = (left * rate / 1.4 / 1000.0) as u64 * 1000;
         fits.clamp(LEAST, 10_000_000)
     }
 }

@@ -88,7 +88,7 @@ fn value(report: &CalibrationReport<'_>, index: usize) -> Value {
             .enumerate()
             .map(|(choice, share)| (free.text((choice as f64 + 0.5) / count), json!(share)))
             .collect();
-        return json!({"name": free.name, "path": path, "shares": shares});
+        return json!({"name": free.name, "path": path, "best": free.text(report.best[index]), "shares": shares});
     }
     let marginal = posterior.marginal(index);
     let number = |place: f64| free.number(place);
@@ -97,6 +97,7 @@ fn value(report: &CalibrationReport<'_>, index: usize) -> Value {
         "path": path,
         "unit": free.unit(),
         "estimate": number(marginal.point),
+        "best": number(report.best[index]),
         "low_50": number(marginal.half.0),
         "high_50": number(marginal.half.1),
         "low_90": number(marginal.most.0),

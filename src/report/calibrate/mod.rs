@@ -80,6 +80,8 @@ pub struct CalibrationReport<'a> {
     pub sources: &'a [Source],
     /// What is known of the free values.
     pub posterior: &'a Posterior,
+    /// Places of the best single setting.
+    pub best: &'a [f64],
     /// Whether the scenario does what was measured.
     pub prediction: &'a Prediction,
     /// Which measurement to make next, where that was asked.

@@ -137,6 +137,11 @@ fn values(report: &CalibrationReport<'_>, width: usize) -> String {
             cells(&|index| free[index].text_of(posterior.marginal(index).point, 3)),
         ),
         Column::text(
+            "best",
+            cells(&|index| free[index].text_of(report.best[index], 3)),
+        )
+        .rank(1),
+        Column::text(
             "50 %",
             cells(&|index| range(index, posterior.marginal(index).half)),
         )
@@ -292,9 +297,18 @@ pub(super) fn write_markdown(
     report: &CalibrationReport<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    writeln!(out, "| value | estimate and 90 % interval |\n|---|---|")?;
+    writeln!(
+        out,
+        "| value | estimate and 90 % interval | best |\n|---|---|---|"
+    )?;
     for (index, free) in report.posterior.free.iter().enumerate() {
-        writeln!(out, "| {} | {} |", free.name, report.in_words(index))?;
+        let best = free.text_of(report.best[index], 3);
+        writeln!(
+            out,
+            "| {} | {} | {best} |",
+            free.name,
+            report.in_words(index)
+        )?;
     }
     writeln!(
         out,
