@@ -39,6 +39,9 @@ pub(super) struct Compare {
     #[arg(long, value_enum, default_value = "p95", help_heading = "Statistics")]
     metric: Metric,
     /// Sizes of benchmarks whose rankings are judged, in requests
+    ///
+    /// A benchmark is judged by what its client sees, the scenario's `network` and all; users are counted from the provider's
+    /// door. Who is best is said by the users.
     #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "20,75", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Statistics")]
     benchmarks: Vec<u32>,
     /// How percentiles of benchmarks are read off: linear, nearest-rank or exclusive

@@ -105,3 +105,21 @@ fn the_tables_are_those_of_the_shipped_results() {
         }
     }
 }
+
+#[test]
+fn the_cheap_tables_of_questions_are_what_their_commands_print() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("results");
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a shipped file");
+    let remake = text("remake").replace("\\\n", "").replace('\'', "");
+    // The others take from seconds to minutes.
+    for cheap in ["two-bets", "two-bets-explained"] {
+        let head = format!("table {cheap} ");
+        let mut commands = remake.lines().filter_map(|line| line.strip_prefix(&head));
+        let command = commands.next().expect("its command stands in `remake`");
+        let arguments = command.split_whitespace();
+        let arguments: Vec<&str> = arguments.chain(["--quiet", "--width", "100"]).collect();
+        let (printed, succeeded) = thermocline(&arguments);
+        assert!(succeeded, "{command}");
+        assert_eq!(printed, text(&format!("{cheap}.txt")), "{command}");
+    }
+}

@@ -4,6 +4,9 @@
 //! Replications are pairs: replication `i` of one side and of another draw the same arrivals, lengths and service times, as far
 //! as their traffic is written the same. Which side is best, and how probably, comes from the intervals of those differences.
 //! What routing would gain is judged on replications that had no say in the choice of the route.
+//!
+//! Users are counted from the provider's door to the first token; a benchmark counts what its client sees, which its `network` is
+//! a part of. Where that is long against the wait, or differs between sides, a benchmark is also wrong for where it stands.
 
 mod ranking;
 mod routing;
