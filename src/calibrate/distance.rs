@@ -93,6 +93,15 @@ impl Lens {
         self.figures.as_ref()
     }
 
+    /// Which gap a request follows, like ones being one; `None` after none.
+    pub fn group(&self, request: usize) -> Option<usize> {
+        if self.group_count == 0 {
+            return (request > 0).then_some(0);
+        }
+        let group = self.groups.get(request).copied();
+        group.filter(|group| *group < self.group_count)
+    }
+
     /// Whether a request counts as cold.
     pub fn is_cold(&self, shot: &Shot) -> bool {
         match shot.cold {
@@ -333,14 +342,18 @@ pub fn report(sample: &Sample, definition: CvDefinition) -> Reported {
 
 /// The logarithm of a figure rounded as another one is.
 fn as_reported(value: f64, like: Rounded) -> f64 {
+    // What rounds to nothing is somewhere below half a unit.
+    log(as_printed(value, like).max(0.5 * like.half_unit))
+}
+
+/// A figure rounded as another one is.
+pub fn as_printed(value: f64, like: Rounded) -> f64 {
     let unit = 2.0 * like.half_unit;
-    let rounded = if unit > 0.0 {
+    if unit > 0.0 {
         (value / unit).round() * unit
     } else {
         value
-    };
-    // What rounds to nothing is somewhere below half a unit.
-    log(rounded.max(0.5 * like.half_unit))
+    }
 }
 
 /// Wasserstein's distance between two samples of log TTFT: 0.1 is a mean factor of 1.1. `None` where one is empty.

@@ -201,7 +201,7 @@ fn a_calibration_says_all_of_it_and_writes_a_scenario_that_runs() {
         "keep_alive",
         "90 %",
         "TTFT p95 s",
-        "cold after cold",
+        "cold in spells",
         "Calibrated:",
     ] {
         assert!(printed.contains(part), "{part} is missing in\n{printed}");

@@ -13,7 +13,7 @@ mod quantity;
 
 use rand::RngExt as _;
 
-use super::observed::{Data, Figures, Series, Simulator};
+use super::observed::{Data, Figures, Series, Shot, Simulator};
 use super::posterior::Posterior;
 use super::predict::predict;
 use super::search::{Impossible, search};
@@ -42,12 +42,23 @@ pub struct Trials<'a> {
     pub calibrated: Simulator<'a>,
     /// Places of one truth for all trials; drawn from the prior where there is none.
     pub truth: Option<&'a [f64]>,
-    /// Measurements are figures of requests, with a CV of the first definition, taken for one of the second.
-    pub figures: Option<(CvDefinition, CvDefinition)>,
+    /// Measurements are such figures of requests, not the requests.
+    pub figures: Option<Digest>,
     /// The seed.
     pub seed: u64,
     /// Simulations of each search.
     pub simulations: u64,
+}
+
+/// Which figures somebody reports of requests: median, p95, CV.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digest {
+    /// How the CV is computed.
+    pub said: CvDefinition,
+    /// What it is taken for.
+    pub taken: CvDefinition,
+    /// Whether the longest TTFT is reported too.
+    pub has_max: bool,
 }
 
 /// One trial.
@@ -131,7 +142,7 @@ impl Trials<'_> {
             let series = pairs.map(|(series, seen)| Series {
                 data: match self.figures {
                     None => Data::Requests(seen.shots),
-                    Some(definitions) => reported(&seen.shots, definitions),
+                    Some(digest) => reported(&seen.shots, digest),
                 },
                 ..series.clone()
             });
@@ -161,7 +172,7 @@ impl Trials<'_> {
 }
 
 /// The figures that somebody would report of these requests.
-fn reported(shots: &[super::observed::Shot], (said, taken): (CvDefinition, CvDefinition)) -> Data {
+fn reported(shots: &[Shot], digest: Digest) -> Data {
     let exact = |value| Rounded {
         value,
         half_unit: 0.0,
@@ -169,14 +180,14 @@ fn reported(shots: &[super::observed::Shot], (said, taken): (CvDefinition, CvDef
     let Some(sample) = ttfts(shots) else {
         return Data::Requests(shots.to_vec());
     };
-    let figures = report(&sample, said);
+    let figures = report(&sample, digest.said);
     Data::Figures(Figures {
         median: exact(figures.median_s),
         p95: exact(figures.p95_s),
         cv_percent: exact(figures.cv_percent),
-        max: None,
+        max: digest.has_max.then(|| exact(sample.max())),
         std: None,
-        definition: Some(taken),
+        definition: Some(digest.taken),
     })
 }
 

@@ -129,9 +129,10 @@ impl Calibrate {
         let best = terminal.progress(most_simulations(simulations), |step| {
             pool.install(|| optimum(&simulator, &posterior, case.plan.seed, step))
         });
-        let prediction = terminal.progress(predictions(simulations) as u64, |step| {
-            pool.install(|| predict(&simulator, &posterior, step))
-        });
+        let prediction = terminal.progress(
+            predictions(simulations, simulator.series.len()) as u64,
+            |step| pool.install(|| predict(&simulator, &posterior, step)),
+        );
         let known = case.target.map(|target| Known {
             target,
             posterior: Some(&posterior),

@@ -8,7 +8,7 @@ use super::given::{concerned, lane};
 use super::maker;
 use crate::calibrate::free::Free;
 use crate::calibrate::observed::{Data, Series, Simulator};
-use crate::calibrate::trials::{Trial, Trials};
+use crate::calibrate::trials::{Digest, Trial, Trials};
 use crate::cli::builtin::{self, Text};
 use crate::cli::failure::No;
 use crate::cli::options::Runs;
@@ -35,6 +35,9 @@ pub(super) struct TrialOptions {
     /// Measurements are median, p95 and CV only, the CV being std/mean or std/median
     #[arg(long, value_name = "DEFINITION", requires = "trials")]
     figures: Option<CvDefinition>,
+    /// And the longest TTFT
+    #[arg(long, requires = "figures")]
+    with_max: bool,
     /// A drill: the CV is taken for this one
     #[arg(long, value_name = "DEFINITION", requires = "figures")]
     taken_for: Option<CvDefinition>,
@@ -85,14 +88,16 @@ impl TrialOptions {
             },
             _ => calibrated,
         };
-        let definitions = self
-            .figures
-            .map(|said| (said, self.taken_for.unwrap_or(said)));
+        let figures = self.figures.map(|said| Digest {
+            said,
+            taken: self.taken_for.unwrap_or(said),
+            has_max: self.with_max,
+        });
         let all = Trials {
             world,
             calibrated,
             truth: truth.as_deref(),
-            figures: definitions,
+            figures,
             seed: subject.plan.seed,
             simulations: subject.simulations,
         };
@@ -102,7 +107,7 @@ impl TrialOptions {
             plan: subject.plan,
             trials: &all,
             done: &done,
-            is_drill: other.is_some() || definitions.is_some_and(|(said, taken)| said != taken),
+            is_drill: other.is_some() || figures.is_some_and(|one| one.said != one.taken),
         };
         terminal.results(|out| report.write(runs.format.into(), terminal.width(), out))?;
         if report.holds() {

@@ -136,6 +136,7 @@ fn row(report: &CalibrationReport<'_>, check: &Check) -> Map<String, Value> {
             json!(check.error().map(|error| 100.0 * error)),
         ),
         ("probability", json!(check.probability)),
+        ("any_probability", json!(check.any_probability)),
         ("fails", json!(check.fails)),
     ];
     fields

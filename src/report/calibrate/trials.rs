@@ -5,15 +5,30 @@ use std::io::{self, Write};
 use comfy_table::Color;
 use serde_json::{Map, Value, json};
 
-use crate::calibrate::trials::{BIAS, DRAWS, Finding, Found, LEAST_PROBABILITY, Trial, Trials};
+use crate::calibrate::trials::{
+    BIAS, DRAWS, Digest, Finding, Found, LEAST_PROBABILITY, Trial, Trials,
+};
 use crate::experiment::Plan;
 use crate::report::grid::{Column, fitted};
+use crate::report::markdown::Page;
 use crate::report::number;
 use crate::report::text::{BOLD, DIM, wrapped};
 use crate::report::{Format, SCHEMA, VERSION};
+use crate::stats::Uniformity;
 
 /// A drill is caught when the check refuses this share of its measurements.
 const CAUGHT: f64 = 0.5;
+
+/// Heads of the table, each of two lines.
+const HEADS: [(&str, &str); 7] = [
+    ("value", ""),
+    ("truth within", "90 % interval"),
+    ("that is", "%"),
+    ("bias", "deviations"),
+    ("ranks", "KS p"),
+    ("", "chi2 p"),
+    ("off", ""),
+];
 
 /// What the trials gave, with what one must know to read it.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +60,8 @@ impl TrialsReport<'_> {
     /// Writes the results; text is `width` characters wide.
     pub fn write(&self, format: Format, width: usize, out: &mut dyn Write) -> io::Result<()> {
         match format {
-            Format::Text | Format::Markdown => self.text(width, out),
+            Format::Text => self.text(width, out),
+            Format::Markdown => self.page().write(out),
             Format::Json => self.json(out),
             Format::Csv => crate::report::flat::write_csv(&self.rows(), out),
         }
@@ -75,7 +91,7 @@ impl TrialsReport<'_> {
             "{BOLD}{}: can its calibrations be trusted?{BOLD:#}",
             self.plan.title
         )?;
-        for line in wrapped(&self.facts(), width) {
+        for line in wrapped(&format!("seed {}, {}", self.plan.seed, self.facts()), width) {
             writeln!(out, "{DIM}{line}{DIM:#}")?;
         }
         writeln!(out, "\n{}\n", self.table(width))?;
@@ -92,12 +108,10 @@ impl TrialsReport<'_> {
         };
         let measured = match self.trials.figures {
             None => "requests".to_owned(),
-            Some((said, taken)) if said == taken => format!("median, p95 and CV ({said})"),
-            Some((said, taken)) => format!("median, p95 and CV ({said}, taken for {taken})"),
+            Some(digest) => figures(digest),
         };
         format!(
-            "seed {} · {} measurements {truth}, as {measured} · {} simulations each",
-            self.plan.seed,
+            "{} measurements {truth}, as {measured}, {} simulations each",
             number::count(self.done.len() as u64),
             number::count(self.trials.simulations)
         )
@@ -105,35 +119,37 @@ impl TrialsReport<'_> {
 
     fn table(&self, width: usize) -> String {
         let findings = self.findings();
-        let numbers = |head: &str, show: &dyn Fn(&Finding) -> String| {
-            Column::numbers(head, findings.iter().map(|(_, one)| show(one)).collect())
+        let faults = findings.iter().map(|(_, one)| !one.faults().is_empty());
+        let colours: Vec<Option<Color>> =
+            faults.map(|is_off| is_off.then_some(Color::Red)).collect();
+        let column = |index: usize, (first, second): (&str, &str)| {
+            let cells = findings.iter().map(|one| cells(one)[index].clone());
+            let head = format!("{first}\n{second}");
+            match index {
+                0 => Column::text(head.trim(), cells.collect()),
+                6 => Column::text(head.trim(), cells.collect()).coloured(colours.clone()),
+                _ => Column::numbers(&head, cells.collect()),
+            }
         };
-        let probability = |one: &Finding, of: fn(&crate::stats::Uniformity) -> f64| {
-            let uniformity = one.uniformity.as_ref();
-            uniformity.map_or_else(|| number::NONE.to_owned(), |one| format!("{:.3}", of(one)))
-        };
-        let faults: Vec<Vec<&str>> = findings.iter().map(|(_, one)| one.faults()).collect();
-        let colours = faults
-            .iter()
-            .map(|all| (!all.is_empty()).then_some(Color::Red));
-        let words = faults.iter().map(|all| all.join(", "));
-        let columns = || {
-            let names = findings.iter().map(|(name, _)| name.clone());
-            vec![
-                Column::text("value", names.collect()),
-                numbers("truth within\n90 % interval", &|one| {
-                    format!("{} of {}", one.covered, one.trials)
-                }),
-                numbers("that is\n%", &|one| {
-                    format!("{:.1}", 100.0 * one.coverage())
-                }),
-                numbers("bias\ndeviations", &|one| format!("{:+.2}", one.bias)),
-                numbers("ranks\nKS p", &|one| probability(one, |p| p.ks_probability)),
-                numbers("\nchi2 p", &|one| probability(one, |p| p.chi2_probability)),
-                Column::text("off", words.clone().collect()).coloured(colours.clone().collect()),
-            ]
-        };
-        fitted(columns(), columns(), width, 2)
+        let columns: Vec<Column> = HEADS
+            .into_iter()
+            .enumerate()
+            .map(|(index, head)| column(index, head))
+            .collect();
+        fitted(columns.clone(), columns, width, 2)
+    }
+
+    fn page(&self) -> Page {
+        let heads = HEADS.map(|(first, second)| format!("{first} {second}").trim().to_owned());
+        let rows = self.findings().into_iter().map(|one| cells(&one).to_vec());
+        Page {
+            title: format!("{}: can its calibrations be trusted?", self.plan.title),
+            table: (heads.to_vec(), rows.collect()),
+            names: 1,
+            conclusions: vec![self.verdict()],
+            seed: self.plan.seed,
+            replications: self.facts(),
+        }
     }
 
     fn verdict(&self) -> String {
@@ -221,5 +237,37 @@ impl TrialsReport<'_> {
             }
         }
         rows
+    }
+}
+
+/// What was found of a quantity, as the table shows it.
+fn cells((name, one): &(String, Finding)) -> [String; 7] {
+    let probability = |of: fn(&Uniformity) -> f64| {
+        let shown = one.uniformity.as_ref().map(|one| format!("{:.3}", of(one)));
+        shown.unwrap_or_else(|| number::NONE.to_owned())
+    };
+    [
+        name.clone(),
+        format!("{} of {}", one.covered, one.trials),
+        format!("{:.1}", 100.0 * one.coverage()),
+        format!("{:+.2}", one.bias),
+        probability(|one| one.ks_probability),
+        probability(|one| one.chi2_probability),
+        one.faults().join(", "),
+    ]
+}
+
+/// What a digest holds.
+fn figures(digest: Digest) -> String {
+    let names = if digest.has_max {
+        "median, p95, max and CV"
+    } else {
+        "median, p95 and CV"
+    };
+    let (said, taken) = (digest.said, digest.taken);
+    if said == taken {
+        format!("{names} ({said})")
+    } else {
+        format!("{names} ({said}, taken for {taken})")
     }
 }
