@@ -136,22 +136,24 @@ impl Catalog {
     /// Its source becomes "scenario" and its confidence `stated`, unless the changes name others.
     ///
     /// # Errors
-    /// If the kind or a key does not exist, a value has the wrong type or range, or a new entry lacks a key.
+    /// If the kind or a key does not exist, a value has the wrong type or range, or a new entry lacks keys.
     /// The catalogue is then unchanged.
     pub fn overlay(
         &mut self,
         kind: &str,
         id: &str,
         changes: &toml::Table,
-    ) -> Result<(), EntryProblem> {
+    ) -> Result<(), Vec<EntryProblem>> {
         match self.shelf_mut(kind) {
             Some(shelf) => shelf.overlay(id, changes),
-            None => Err(EntryProblem::new(
-                kind,
-                id,
-                format!("there is no kind {kind} in the catalogue"),
-            )
-            .help(format!("kinds are {}", Self::kinds().join(", ")))),
+            None => Err(vec![
+                EntryProblem::new(
+                    kind,
+                    id,
+                    format!("there is no kind {kind} in the catalogue"),
+                )
+                .help(format!("kinds are {}", Self::kinds().join(", "))),
+            ]),
         }
     }
 

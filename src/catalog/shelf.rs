@@ -201,12 +201,30 @@ impl<T: Entry> Shelf<T> {
             .strip_prefix("missing field `")
             .and_then(|rest| rest.strip_suffix('`'))
         {
-            Some(key) => self.problem(id, "is missing").at(key).help(format!(
-                "a new {} needs it: there is none called {id} to take it from",
-                self.kind
-            )),
-            None => self.problem(id, message),
+            Some(key) => self.problem(id, "is missing").at(key),
+            None => self.problem(id, &format!("cannot be read: {message}")),
         }
+    }
+
+    /// The keys that a new entry lacks: those that the first one of the shelf could not do without, each with its value.
+    fn lacking(&self, id: &str, table: &Table) -> Vec<EntryProblem> {
+        let Some((example, entry)) = self.entries().first() else {
+            return Vec::new();
+        };
+        let absent = Self::keys()
+            .into_iter()
+            .filter(|&key| !table.contains_key(key));
+        let needed = absent.filter_map(|key| {
+            let mut without = example.clone();
+            let value = without.remove(key)?;
+            let problem = self.decode(id, &without).err()?;
+            Some(problem.help(format!(
+                "add it, for example {key} = {value} as {} has: there is no {} called {id} to take it from",
+                entry.id(),
+                self.kind,
+            )))
+        });
+        needed.collect()
     }
 
     fn problem(&self, id: &str, message: &str) -> EntryProblem {
@@ -233,9 +251,9 @@ impl<T: Entry> Shelf<T> {
         if !Self::keys().contains(&key) {
             let allowed = Self::keys().join(", ");
             return Some(
-                self.problem(id, "no such key")
+                self.problem(id, &format!("is no key that {} entries have", self.kind))
                     .at(key)
-                    .help(format!("a {} has {allowed}", self.kind)),
+                    .help(format!("{} entries have {allowed}", self.kind)),
             );
         }
         let mut table = known.clone();
@@ -251,7 +269,7 @@ pub(super) trait AnyShelf {
     fn ids(&self) -> Vec<&str>;
     fn rows(&self, id: &str) -> Option<Vec<(String, String)>>;
     fn provenance(&self, id: &str) -> Option<(&str, Confidence)>;
-    fn overlay(&mut self, id: &str, changes: &Table) -> Result<(), EntryProblem>;
+    fn overlay(&mut self, id: &str, changes: &Table) -> Result<(), Vec<EntryProblem>>;
 }
 
 impl<T: Entry> AnyShelf for Shelf<T> {
@@ -273,7 +291,7 @@ impl<T: Entry> AnyShelf for Shelf<T> {
     }
 
     /// Changes the keys given of a known entry, or adds a new one. Its source becomes the scenario's unless that names one.
-    fn overlay(&mut self, id: &str, changes: &Table) -> Result<(), EntryProblem> {
+    fn overlay(&mut self, id: &str, changes: &Table) -> Result<(), Vec<EntryProblem>> {
         let known = self.table(id).cloned();
         let source = match known
             .as_ref()
@@ -290,17 +308,20 @@ impl<T: Entry> AnyShelf for Shelf<T> {
         if !changes.contains_key("confidence") {
             table.insert("confidence".to_owned(), Value::String("stated".to_owned()));
         }
-        for (key, value) in changes {
-            if let Some(problem) = self.key_problem(id, &table, key, value) {
-                return Err(problem);
-            }
-        }
+        let keys = changes.iter();
+        let mut problems: Vec<EntryProblem> = keys
+            .filter_map(|(key, value)| self.key_problem(id, &table, key, value))
+            .collect();
         table.extend(
             changes
                 .iter()
                 .map(|(key, value)| (key.clone(), value.clone())),
         );
-        self.put(id, table)
+        problems.extend(self.lacking(id, &table));
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        self.put(id, table).map_err(|problem| vec![problem])
     }
 }
 

@@ -142,34 +142,24 @@ fn an_overlay_changes_single_keys_and_reports_the_key_at_fault() {
         h100.source
     );
 
-    let problem = catalog
-        .overlay("gpu", "h100-sxm", &table("memory_gb = 94"))
-        .unwrap_err();
-    assert_eq!(problem.key.as_deref(), Some("memory_gb"));
-    assert!(problem.help.unwrap().contains("mem_gb"));
-    let problem = catalog
-        .overlay("gpu", "h100-sxm", &table("mem_gb = \"lots\""))
-        .unwrap_err();
-    assert_eq!(problem.key.as_deref(), Some("mem_gb"));
-    let problem = catalog
-        .overlay("gpu", "h100-sxm", &table("mem_gb = -1"))
-        .unwrap_err();
+    let mut problems = |kind: &str, id: &str, changes: &str| {
+        let refused = catalog.overlay(kind, id, &table(changes));
+        refused.unwrap_err()
+    };
+    let unknown = problems("gpu", "h100-sxm", "memory_gb = 94\nmem_gb = \"lots\"");
+    let keys = unknown.iter().map(|problem| problem.key.as_deref());
+    assert!(keys.eq([Some("memory_gb"), Some("mem_gb")]), "{unknown:?}");
+    assert!(unknown[0].help.as_ref().unwrap().contains("mem_gb"));
     assert_eq!(
-        problem.to_string(),
+        problems("gpu", "h100-sxm", "mem_gb = -1")[0].to_string(),
         "gpu h100-sxm, mem_gb: must be positive, is -1"
     );
-    let problem = catalog
-        .overlay("storage", "tape", &table("scope = \"node\""))
-        .unwrap_err();
-    assert_eq!(problem.key.as_deref(), Some("throughput_gbps"));
-    assert!(
-        catalog
-            .overlay("disk", "tape", &table(""))
-            .unwrap_err()
-            .help
-            .unwrap()
-            .contains("storage")
-    );
+    let lacking = problems("storage", "tape", "scope = \"node\"");
+    let keys = lacking.iter().map(|problem| problem.key.as_deref());
+    let needed = ["throughput_gbps", "log_sd", "first_byte_s"];
+    assert!(keys.eq(needed.map(Some)), "{lacking:?}");
+    let kind = &problems("disk", "tape", "")[0];
+    assert!(kind.help.as_ref().unwrap().contains("storage"));
     assert_eq!(catalog.gpus.get("h100-sxm").unwrap().mem_gb, 80.0);
 
     let tape = table("scope = \"node\"\nthroughput_gbps = 0.3\nlog_sd = 0.1\nfirst_byte_s = 30");
