@@ -7,13 +7,14 @@
 use std::io::Write as _;
 
 use rand::RngExt as _;
+use thermocline::calibrate::posterior::Posterior;
 use thermocline::measure::protocol::GapPlan;
 use thermocline::streams::Streams;
 use thermocline::time::Duration;
 
 mod trial;
 
-use trial::{Effort, Subject, width};
+use trial::{Effort, Subject};
 
 /// The scenario.
 const SPACING: &str = include_str!("../../scenarios/spacing.toml");
@@ -32,14 +33,14 @@ fn main() -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "Width of the keep-alive's 90 % interval, as a share of the allowed range (log scale); {requests} requests each\n"
+        "Width of the keep-alive's 90 % interval, as a share of the allowed range (log scale); {requests} requests each; ! where\nit misses the truth\n"
     )?;
     writeln!(
         out,
         "{:>9} {:>10} {:>8} {:>8} {:>8} {:>10}  suggested gaps",
         "rate", "keep_alive", "5s", "120s", "1200s", "suggested"
     )?;
-    let mut all: Vec<Vec<f64>> = Vec::new();
+    let mut all: Vec<Vec<Told>> = Vec::new();
     for number in 0..truths {
         let mut stream = Streams::new(subject.plan.seed, number).stream("hidden truths");
         let truth: Vec<f64> = subject.free.iter().map(|_| stream.random()).collect();
@@ -47,14 +48,14 @@ fn main() -> std::io::Result<()> {
             simulations,
             replication: number,
         };
-        let mut widths: Vec<f64> = Vec::new();
+        let mut row: Vec<Told> = Vec::new();
         for gap in CONSTANT {
             let gaps = GapPlan::Fixed(Duration::from_secs(gap));
-            let told = subject.at_constant_gap(&truth, requests, gaps, effort);
-            widths.push(width(&told, keep_alive));
+            let told = subject.with_gaps(&truth, requests, gaps, effort);
+            row.push(Told::of(&told, keep_alive, truth[keep_alive]));
         }
         let (plans, told) = subject.as_suggested(&truth, &PARTS, effort);
-        widths.push(width(&told, keep_alive));
+        row.push(Told::of(&told, keep_alive, truth[keep_alive]));
         let named: Vec<String> = subject
             .free
             .iter()
@@ -63,13 +64,17 @@ fn main() -> std::io::Result<()> {
             .collect();
         writeln!(
             out,
-            "{:>9} {:>10} {:>8.3} {:>8.3} {:>8.3} {:>10.4}  {}",
+            "{:>9} {:>10} {:>8.3}{} {:>7.3}{} {:>7.3}{} {:>9.4}{} {}",
             named[0],
             named[1],
-            widths[0],
-            widths[1],
-            widths[2],
-            widths[3],
+            row[0].width,
+            row[0].mark(),
+            row[1].width,
+            row[1].mark(),
+            row[2].width,
+            row[2].mark(),
+            row[3].width,
+            row[3].mark(),
             plans
                 .iter()
                 .map(listed)
@@ -77,22 +82,33 @@ fn main() -> std::io::Result<()> {
                 .join(" | ")
         )?;
         out.flush()?;
-        all.push(widths);
+        all.push(row);
     }
     let medians: Vec<f64> = (0..=CONSTANT.len())
-        .map(|column| median(all.iter().map(|row| row[column])))
+        .map(|column| median(all.iter().map(|row| row[column].width)))
+        .collect();
+    let held: Vec<usize> = (0..=CONSTANT.len())
+        .map(|column| all.iter().filter(|row| row[column].is_held).count())
         .collect();
     writeln!(
         out,
         "{:>9} {:>10} {:>8.3} {:>8.3} {:>8.3} {:>10.4}",
         "median", "", medians[0], medians[1], medians[2], medians[3]
     )?;
+    writeln!(
+        out,
+        "{:>9} {:>10} {:>8} {:>8} {:>8} {:>10}",
+        "held", "", held[0], held[1], held[2], held[3]
+    )?;
     for (index, gap) in CONSTANT.iter().enumerate() {
         writeln!(
             out,
             "against a constant gap of {gap} s: {:.1} times narrower by the medians; the median of the ratios is {:.1}",
             medians[index] / medians[CONSTANT.len()],
-            median(all.iter().map(|row| row[index] / row[CONSTANT.len()])),
+            median(
+                all.iter()
+                    .map(|row| row[index].width / row[CONSTANT.len()].width)
+            ),
         )?;
     }
     Ok(())
@@ -112,4 +128,29 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let last = values.len() - 1;
     0.5 * (values[last / 2] + values[last.div_ceil(2)])
+}
+
+/// What a posterior says of a value whose truth is known.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    /// The width of its 90 % interval, as a share of its range.
+    width: f64,
+    /// Whether the interval holds the truth.
+    is_held: bool,
+}
+
+impl Told {
+    /// Of the value of this index, whose truth is at this place.
+    fn of(posterior: &Posterior, index: usize, truth: f64) -> Self {
+        let (low, high) = posterior.marginal(index).most;
+        Self {
+            width: high - low,
+            is_held: (low..=high).contains(&truth),
+        }
+    }
+
+    /// What stands behind the width in a table.
+    fn mark(self) -> char {
+        if self.is_held { ' ' } else { '!' }
+    }
 }

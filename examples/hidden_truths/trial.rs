@@ -128,8 +128,8 @@ impl<'a> Subject<'a> {
         found.plans[0].gaps.clone()
     }
 
-    /// What a constant gap tells of a truth.
-    pub(crate) fn at_constant_gap(
+    /// What requests tell of a truth that are spread by one plan.
+    pub(crate) fn with_gaps(
         &self,
         truth: &[f64],
         requests: u32,
@@ -159,10 +159,4 @@ impl<'a> Subject<'a> {
         }
         (plans, known.expect("there is a part"))
     }
-}
-
-/// The width of a value's 90 % interval, as a share of its range.
-pub(crate) fn width(posterior: &Posterior, index: usize) -> f64 {
-    let (low, high) = posterior.marginal(index).most;
-    high - low
 }

@@ -3,10 +3,12 @@
 //! A minimum, found by CMA-ES (Hansen & Ostermeier 2001, Evol. Comput. 9:159; the `cmaes` crate), of the search's own distance:
 //! how far the summaries of the simulations lie from those of the measurement, in deviations, averaged over replications that are the
 //! same for every setting. So the distance is a plain function of the setting, and two settings differ by what they decide alone.
-//! The optimiser starts from the medians, steps as far as the posterior is wide, and stays within its central [`WITHIN`].
+//! The optimiser starts from the medians, steps as far as the posterior is wide, and stays within its central `WITHIN`.
 //!
 //! A median is the middle of each value for itself. Along a ridge - rate against keep-alive - the medians of both need not lie on
-//! it; the best setting does, at some place of it that the measurement does not tell from others.
+//! it; the best setting does, at some place of it that the measurement does not tell from others. So it is no better an estimate:
+//! over 30 measurements of `results/trials/sleeps.toml`, 2,000 simulations each, the median missed rate, keep-alive and load by 0.115,
+//! 0.062 and 0.071 of the allowed range on average, the best setting by 0.123, 0.064 and 0.071. What is written are the medians.
 //!
 //! Invariant: seed and budget alone decide what is found. Choices stay as the most probable combination has them.
 

@@ -3,12 +3,10 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use thermocline::calibrate::free::{Free, Place};
-use thermocline::calibrate::observed::{Data, Series, Simulator};
 use thermocline::calibrate::posterior::Posterior;
-use thermocline::calibrate::search::search;
-use thermocline::experiment::Plan;
-use thermocline::scenario::{self, Overrides};
+use thermocline::measure::protocol::Protocol;
+
+use crate::trial::{Effort, Subject};
 
 /// A model that sleeps: how many others ask for it, how long it is kept, and how long it takes to load.
 pub(crate) const SLEEPS: &str = r#"
@@ -29,52 +27,15 @@ path = "providers.acme.deployments.niche.scaling.keep_alive"
 range.log = { from = "30s", to = "1h" }
 "#;
 
-fn load(text: &str, set: &[String]) -> (Plan, Vec<Free>) {
-    let overrides = Overrides {
-        set: set.to_vec(),
-        ..Overrides::default()
-    };
-    let loaded = scenario::load_with_free("sleeps.toml", text, &overrides);
-    let (plan, free, _) = loaded.unwrap_or_else(|error| panic!("{error}"));
-    (plan, free)
-}
-
 /// Calibrates a scenario to what it gives itself at some places, with the random numbers of a replication.
 fn recovered(text: &str, truth: &[f64], replication: u64, simulations: u64) -> Posterior {
-    let (plan, free) = load(text, &[]);
-    let make = |values: &[String]| {
-        let set = free
-            .iter()
-            .zip(values)
-            .map(|(free, value)| match &free.place {
-                Place::Path(path) => format!("{path}={value}"),
-                other => unreachable!("{other:?} is in no scenario"),
-            });
-        Some(load(text, &set.collect::<Vec<String>>()).0)
+    let subject = Subject::new("sleeps.toml", text);
+    let Protocol { requests, gaps, .. } = subject.plan.benchmark.clone();
+    let effort = Effort {
+        simulations,
+        replication,
     };
-    let mut series = Series {
-        name: "measured".to_owned(),
-        provider: 0,
-        deployment: 0,
-        at: plan.sessions[0].at,
-        protocol: plan.benchmark.clone(),
-        is_from_due: false,
-        data: Data::Requests(Vec::new()),
-    };
-    let simulator = Simulator {
-        free: &free,
-        series: std::slice::from_ref(&series),
-        maker: &make,
-    };
-    let seen = simulator.run(truth, replication);
-    let shots = seen.expect("a valid scenario").remove(0).shots;
-    series.data = Data::Requests(shots);
-    let measured = Simulator {
-        series: std::slice::from_ref(&series),
-        free: &free,
-        maker: &make,
-    };
-    search(&measured, plan.seed, simulations, &|_| ()).expect("valid settings")
+    subject.with_gaps(truth, requests, gaps, effort)
 }
 
 #[test]

@@ -4,12 +4,13 @@ use std::process::Output;
 
 use serde_json::Value;
 use thermocline::calibrate::design::{KeepAlive, designs};
+use thermocline::calibrate::posterior::Posterior;
 use thermocline::calibrate::suggest::{Expected, Question, Suggestion, suggest};
 use thermocline::measure::protocol::{GapPlan, Protocol};
 use thermocline::time::Duration;
 
 use crate::calibrate::{SLEEPS, told};
-use crate::trial::{Effort, Subject, width};
+use crate::trial::{Effort, Subject};
 
 /// A model that nobody else asks for: a gap is cold if and only if it is longer than the keep-alive.
 const ALONE: &str = r#"
@@ -226,9 +227,13 @@ fn a_suggested_spacing_narrows_the_keep_alive_three_times_more() {
             replication,
         };
         let constant = GapPlan::Fixed(Duration::from_secs(1200.0));
-        let constant = subject.at_constant_gap(&truth, 40, constant, effort);
+        let constant = subject.with_gaps(&truth, 40, constant, effort);
         let (plans, told) = subject.as_suggested(&truth, &[20, 20], effort);
-        gain += (width(&constant, keep_alive) / width(&told, keep_alive)).ln() / 2.0;
+        let width = |posterior: &Posterior| {
+            let (low, high) = posterior.marginal(keep_alive).most;
+            high - low
+        };
+        gain += (width(&constant) / width(&told)).ln() / 2.0;
         let (low, high) = (
             told.quantile(keep_alive, 0.005),
             told.quantile(keep_alive, 0.995),
