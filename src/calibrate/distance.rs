@@ -342,18 +342,15 @@ pub fn report(sample: &Sample, definition: CvDefinition) -> Reported {
 
 /// The logarithm of a figure rounded as another one is.
 fn as_reported(value: f64, like: Rounded) -> f64 {
-    // What rounds to nothing is somewhere below half a unit.
     log(as_printed(value, like).max(0.5 * like.half_unit))
 }
 
-/// A figure rounded as another one is.
+/// A figure rounded as another one is. What would round to nothing stays as it is, since nobody reports a TTFT of 0 s; so does
+/// everything where the other one's digits are not known.
 pub fn as_printed(value: f64, like: Rounded) -> f64 {
     let unit = 2.0 * like.half_unit;
-    if unit > 0.0 {
-        (value / unit).round() * unit
-    } else {
-        value
-    }
+    let printed = (value / unit).round() * unit;
+    if printed > 0.0 { printed } else { value }
 }
 
 /// Wasserstein's distance between two samples of log TTFT: 0.1 is a mean factor of 1.1. `None` where one is empty.

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::builtin::{self, Builtin};
 use super::terminal::Terminal;
+use crate::report::wrapped;
 use crate::scenario::{self, Overrides};
 
 const BOLD: Style = Style::new().bold();
@@ -32,11 +33,16 @@ impl Scenarios {
         }
         let widest = builtin::ALL.iter().map(|one| one.name.len()).max();
         let margin = widest.unwrap_or(0);
+        let room = terminal.width().saturating_sub(margin + 2);
         terminal.results(|out| {
             for builtin in builtin::ALL {
-                let (name, title) = (builtin.name, title(builtin));
-                writeln!(out, "{BOLD}{name:margin$}{BOLD:#}  {title}")?;
-                writeln!(out, "{:margin$}  {}", "", first_comment(builtin.text))?;
+                let title = wrapped(&title(builtin), room);
+                let about = wrapped(first_comment(builtin.text), room);
+                let mut name = builtin.name;
+                for line in title.iter().chain(&about) {
+                    writeln!(out, "{BOLD}{name:margin$}{BOLD:#}  {line}")?;
+                    name = "";
+                }
             }
             Ok(())
         })?;

@@ -35,14 +35,9 @@ pub fn kinds(catalog: &Catalog, width: usize, out: &mut dyn Write) -> io::Result
         .rank(1),
     ];
     writeln!(out, "{}", fitted(columns.clone(), columns, width, 1))?;
-    writeln!(
-        out,
-        "\n`catalog KIND` lists a kind, `catalog KIND ID` shows an entry with its source,"
-    )?;
-    writeln!(
-        out,
-        "`catalog deployment SCENARIO` every term of what is predicted for a scenario's deployments."
-    )
+    let further = "`catalog KIND` lists a kind, `catalog KIND ID` shows an entry with its source, `catalog deployment SCENARIO` every \
+                   term of what is predicted for a scenario's deployments.";
+    writeln!(out, "\n{}", wrapped(further, width).join("\n"))
 }
 
 /// The entries of a kind, with as many of their keys as fit.

@@ -42,6 +42,8 @@ use crate::stats::CvDefinition;
 use figures::Line;
 use text::Names;
 
+pub use text::wrapped;
+
 /// How results are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {

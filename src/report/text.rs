@@ -93,7 +93,7 @@ fn sent(plan: &Plan) -> String {
 }
 
 /// Text in lines of at most `width` characters, broken at spaces.
-pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split(' ') {
         let last = lines.len() - 1;

@@ -373,6 +373,10 @@ fn built_in_scenarios_are_listed_and_printed() {
         list.starts_with("exit code: 0\n----- stdout -----\nlesson "),
         "{list}"
     );
+    assert!(
+        list.lines().all(|line| line.chars().count() <= 80),
+        "{list}"
+    );
     let printed = run("", &["scenarios", "lesson"]).stdout;
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/lesson.toml");
     assert_eq!(printed, fs::read(file).expect("it is there"));

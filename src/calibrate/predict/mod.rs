@@ -138,9 +138,11 @@ impl Check {
         }
     }
 
-    /// Simulated over measured, less one; `None` where nothing was measured.
+    /// Simulated over measured, less one; `None` where nothing was measured, and of correlations and deviations, which may be
+    /// about zero.
     pub fn error(&self) -> Option<f64> {
-        (self.measured != 0.0).then(|| self.middle / self.measured - 1.0)
+        let is_ratio = self.measured != 0.0 && self.metric.unit != Unit::One;
+        is_ratio.then(|| self.middle / self.measured - 1.0)
     }
 }
 

@@ -203,14 +203,7 @@ fn checks(report: &CalibrationReport<'_>, series: usize, width: usize) -> String
             "90 %",
             cells(&|check| format!("{}–{}", show(check, check.low), show(check, check.high))),
         ),
-        Column::numbers(
-            "error %",
-            cells(&|check| {
-                check
-                    .error()
-                    .map_or_else(|| NONE.to_owned(), |error| format!("{:+.0}", 100.0 * error))
-            }),
-        ),
+        Column::numbers("error %", cells(&error)),
         Column::text(
             "",
             cells(&|check| if check.fails { "fails" } else { "" }.to_owned()),
@@ -222,6 +215,12 @@ fn checks(report: &CalibrationReport<'_>, series: usize, width: usize) -> String
         ),
     ];
     fitted(columns.clone(), columns, width, 1)
+}
+
+/// How far the simulations are off \[%\].
+fn error(check: &Check) -> String {
+    let error = check.error();
+    error.map_or_else(|| NONE.to_owned(), |error| format!("{:+.0}", 100.0 * error))
 }
 
 fn verdict(report: &CalibrationReport<'_>) -> Vec<String> {
@@ -325,9 +324,7 @@ pub(super) fn write_markdown(
             show(check.middle),
             show(check.low),
             show(check.high),
-            check
-                .error()
-                .map_or_else(|| NONE.to_owned(), |error| format!("{:+.0}", 100.0 * error)),
+            error(check),
             if check.fails { "fails" } else { "" },
         )?;
     }
