@@ -13,6 +13,10 @@ use thermocline::streams::{Stream, Streams};
 use thermocline::target::Target;
 use thermocline::time::{Duration, Time};
 
+/// The program's own.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Servers of the M/M/c queue.
 pub(crate) const SERVERS: u32 = 16;
 
