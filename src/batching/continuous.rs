@@ -28,6 +28,8 @@ use super::segment::Segment;
 use super::waiting::Waiting;
 use super::{Coefficients, Cost, Counters, Job, Pace, PromptChunk, Step};
 use crate::time::{Duration, Time};
+use slab::Slab;
+use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -76,15 +78,15 @@ pub struct Continuous {
     waiting: Waiting<Held>,
     /// Blocks that the waiting jobs need to join.
     waiting_blocks: u64,
-    /// Sequences at work, and places to use again.
-    sequences: Vec<Sequence>,
-    vacant: Vec<u32>,
-    running: u32,
+    /// Sequences at work, by slot.
+    sequences: Slab<Sequence>,
     /// Running sequences that decode, and their total context before the next iteration (tokens).
     decoding: u32,
     context: u64,
     /// Running sequences whose prompt is incomplete, in order of admission.
-    prefilling: Vec<u32>,
+    prefilling: SmallVec<[u32; 4]>,
+    /// How many of them have a chunk in the current iteration.
+    chunks: usize,
     /// Decoding sequences by the clock at which they finish. Entries of sequences that left early are stale.
     finishing: BinaryHeap<Reverse<Finish>>,
     /// Running sequences whose client left.
@@ -97,12 +99,6 @@ pub struct Continuous {
     sure: Option<Sure>,
     /// The last boundary, and how much later it really was (s).
     ended: (Time, f64),
-    /// Parts of prompts in the current iteration.
-    chunks: Vec<Chunk>,
-    /// The same, as the cost model sees them: scratch.
-    pass: Vec<PromptChunk>,
-    /// Sequences whose first token the current iteration gives.
-    first_tokens: Vec<u32>,
     counters: Counters,
 }
 
@@ -126,26 +122,36 @@ struct Sure {
 /// A job and how far it has come.
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    job: Job,
+    key: u32,
+    prompt_tokens: u32,
+    cached_tokens: u32,
+    output_tokens: u32,
+    priority: u8,
     /// Output tokens so far; in a decoding sequence, before the clock at which it began.
     generated: u32,
     /// Time spent computing its prompt (s).
     prefill_s: f64,
 }
 
-/// A job at work.
+/// A job at work: one line of the processor's cache.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct Sequence {
     held: Held,
-    /// Number of its admission, from one; zero in a vacant place.
+    /// Number of its admission.
     admitted: u64,
     /// Prompt tokens that are computed or cached; all of them in a decoding sequence.
     computed: u32,
+    /// Prompt tokens that the current iteration computes.
+    chunk: u32,
     /// Clock at which it began to decode.
     since: u64,
     decoding: bool,
     cancelled: bool,
 }
+
+/// Sequences whose first token an iteration gives.
+type FirstTokens = SmallVec<[u32; 8]>;
 
 /// An entry of the finish heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -155,17 +161,22 @@ struct Finish {
     slot: u32,
 }
 
-/// A part of a prompt.
-#[derive(Clone, Copy, Debug)]
-struct Chunk {
-    slot: u32,
-    tokens: u32,
-}
-
 impl Held {
+    fn new(job: &Job) -> Self {
+        Self {
+            key: job.key,
+            prompt_tokens: job.prompt_tokens,
+            cached_tokens: job.cached_tokens,
+            output_tokens: job.output_tokens,
+            priority: job.priority,
+            generated: 0,
+            prefill_s: 0.0,
+        }
+    }
+
     /// What must be computed or cached before the next token: the prompt, and after a preemption the answer so far.
     fn prompt(&self) -> u32 {
-        self.job.prompt_tokens + self.generated
+        self.prompt_tokens + self.generated
     }
 }
 
@@ -178,7 +189,7 @@ impl Sequence {
 
     /// Context before iteration `clock`, when decoding (tokens).
     fn context(&self, clock: u64) -> u64 {
-        u64::from(self.held.job.prompt_tokens) + self.generated(clock)
+        u64::from(self.held.prompt_tokens) + self.generated(clock)
     }
 }
 
@@ -190,12 +201,11 @@ impl Continuous {
             config,
             waiting: Waiting::new(),
             waiting_blocks: 0,
-            sequences: Vec::new(),
-            vacant: Vec::new(),
-            running: 0,
+            sequences: Slab::new(),
             decoding: 0,
             context: 0,
-            prefilling: Vec::new(),
+            prefilling: SmallVec::new(),
+            chunks: 0,
             finishing: BinaryHeap::new(),
             cancelled: 0,
             clock: 0,
@@ -203,9 +213,6 @@ impl Continuous {
             phase: Phase::Idle,
             sure: None,
             ended: (Time::ZERO, 0.0),
-            chunks: Vec::new(),
-            pass: Vec::new(),
-            first_tokens: Vec::new(),
             counters: Counters::default(),
         }
     }
@@ -213,7 +220,7 @@ impl Continuous {
     /// Whether a place and blocks for the prompt are free besides those that waiting jobs will take. In the middle of a
     /// segment the blocks are those of its start. A job that can never fit has room to be dropped.
     pub(super) fn has_room(&self, now: Time, job: &Job) -> bool {
-        let jobs = self.running as usize + self.waiting.len();
+        let jobs = self.sequences.len() + self.waiting.len();
         let begun = self.sure.filter(|sure| sure.segment.start() < now);
         let blocks = self.waiting_blocks
             + self.kv.blocks_for(u64::from(job.prompt_tokens))
@@ -235,13 +242,9 @@ impl Continuous {
             return;
         }
         self.catch_up(now);
-        let held = Held {
-            job,
-            generated: 0,
-            prefill_s: 0.0,
-        };
+        let held = Held::new(&job);
         self.waiting_blocks += self.blocks_to_join(&held);
-        let place = self.waiting.push(self.rank(&job), held);
+        let place = self.waiting.push(self.rank(&held), held);
         match self.phase {
             Phase::Idle => self.phase = Phase::Boundary(now),
             // Behind another one it can join only where that one does, which cuts the segment if need be.
@@ -269,7 +272,7 @@ impl Continuous {
         self.end_segment(segment);
         self.finish(now, steps);
         self.purge();
-        self.phase = if self.running == 0 && self.waiting.len() == 0 {
+        self.phase = if self.sequences.is_empty() && self.waiting.len() == 0 {
             Phase::Idle
         } else {
             Phase::Boundary(now)
@@ -278,7 +281,7 @@ impl Continuous {
 
     pub(super) fn cancel(&mut self, now: Time, key: u32) {
         self.catch_up(now);
-        if let Some(held) = self.waiting.remove(|held| held.job.key == key) {
+        if let Some(held) = self.waiting.remove(|held| held.key == key) {
             self.waiting_blocks -= self.blocks_to_join(&held);
             self.counters.abandoned_tokens += u64::from(held.generated);
             if let Phase::Iterating(segment) = self.phase {
@@ -286,13 +289,12 @@ impl Continuous {
             }
             return;
         }
-        let held = |sequence: &Sequence| {
-            sequence.admitted > 0 && !sequence.cancelled && sequence.held.job.key == key
-        };
-        let Some(slot) = self.sequences.iter().position(held) else {
+        let mut running = self.sequences.iter_mut().map(|(_, sequence)| sequence);
+        let held = |sequence: &&mut Sequence| !sequence.cancelled && sequence.held.key == key;
+        let Some(sequence) = running.find(held) else {
             return;
         };
-        self.sequences[slot].cancelled = true;
+        sequence.cancelled = true;
         self.cancelled += 1;
         match self.phase {
             Phase::Iterating(segment) => self.cut(segment, segment.next_boundary(now)),
@@ -305,15 +307,15 @@ impl Continuous {
         let mut running: Vec<_> = self
             .sequences
             .iter()
-            .filter(|sequence| sequence.admitted > 0)
+            .map(|(_, sequence)| sequence)
             .collect();
         running.sort_unstable_by_key(|sequence| sequence.admitted);
         let running = running
             .into_iter()
             .filter(|sequence| !sequence.cancelled)
-            .map(|sequence| sequence.held.job.key);
+            .map(|sequence| sequence.held.key);
         let keys = running
-            .chain(self.waiting.iter().map(|held| held.job.key))
+            .chain(self.waiting.iter().map(|held| held.key))
             .collect();
         let abandoned = self.held_tokens();
         let counters = self.counters;
@@ -324,7 +326,7 @@ impl Continuous {
     }
 
     pub(super) fn outstanding(&self) -> usize {
-        (self.running - self.cancelled) as usize + self.waiting.len()
+        self.sequences.len() - self.cancelled as usize + self.waiting.len()
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -343,8 +345,8 @@ impl Continuous {
             there.catch_up(after);
             return there.pace(now, key);
         }
-        let held = |sequence: &&Sequence| sequence.admitted > 0 && sequence.held.job.key == key;
-        let sequence = self.sequences.iter().find(held)?;
+        let mut running = self.sequences.iter().map(|(_, sequence)| sequence);
+        let sequence = running.find(|sequence| sequence.held.key == key)?;
         let before = sequence.generated(self.clock);
         let Phase::Iterating(segment) = self.phase else {
             return Some(Pace {
@@ -367,11 +369,10 @@ impl Continuous {
 
     /// Output tokens, up to the last boundary, of jobs that are waiting or at work.
     pub(super) fn held_tokens(&self) -> u64 {
-        let running = self
-            .sequences
-            .iter()
-            .filter(|sequence| sequence.admitted > 0);
-        let running: u64 = running.map(|sequence| sequence.generated(self.clock)).sum();
+        let running = self.sequences.iter();
+        let running: u64 = running
+            .map(|(_, sequence)| sequence.generated(self.clock))
+            .sum();
         running
             + self
                 .waiting
@@ -421,22 +422,27 @@ impl Continuous {
 
     /// Prompts advance by their chunks; a complete one gives a token and begins to decode.
     fn complete_chunks(&mut self) {
-        for index in 0..self.chunks.len() {
-            let Chunk { slot, tokens } = self.chunks[index];
-            let sequence = &mut self.sequences[slot as usize];
-            sequence.computed += tokens;
-            self.counters.prefill_tokens += u64::from(tokens);
-            if sequence.computed == sequence.held.prompt() {
-                sequence.held.generated += 1;
-                self.counters.output_tokens += 1;
-                self.begin_decoding(slot);
-            }
+        if std::mem::take(&mut self.chunks) == 0 {
+            return;
         }
-        if !self.chunks.is_empty() {
-            self.chunks.clear();
-            self.prefilling
-                .retain(|slot| !self.sequences[*slot as usize].decoding);
+        let mut prefilling = std::mem::take(&mut self.prefilling);
+        prefilling.retain(|slot| !self.complete_chunk(*slot));
+        self.prefilling = prefilling;
+    }
+
+    /// A prompt advances by its chunk; whether it is complete.
+    fn complete_chunk(&mut self, slot: u32) -> bool {
+        let sequence = &mut self.sequences[slot as usize];
+        let tokens = std::mem::take(&mut sequence.chunk);
+        sequence.computed += tokens;
+        self.counters.prefill_tokens += u64::from(tokens);
+        let is_complete = sequence.computed == sequence.held.prompt();
+        if is_complete {
+            sequence.held.generated += 1;
+            self.counters.output_tokens += 1;
+            self.begin_decoding(slot);
         }
+        is_complete
     }
 
     fn begin_decoding(&mut self, slot: u32) {
@@ -444,7 +450,7 @@ impl Continuous {
         sequence.decoding = true;
         sequence.since = self.clock;
         let context = sequence.context(self.clock);
-        let remaining = sequence.held.job.output_tokens - sequence.held.generated;
+        let remaining = sequence.held.output_tokens - sequence.held.generated;
         let clock = self.clock + u64::from(remaining);
         self.finishing.push(Reverse(Finish {
             clock,
@@ -466,16 +472,16 @@ impl Continuous {
             self.finishing.pop();
             let Sequence {
                 held, cancelled, ..
-            } = self.sequences[slot as usize];
-            self.release(slot);
+            } = self.release(slot);
+            let tokens = u64::from(held.output_tokens);
             if cancelled {
                 self.cancelled -= 1;
-                self.counters.abandoned_tokens += u64::from(held.job.output_tokens);
+                self.counters.abandoned_tokens += tokens;
             } else {
                 self.counters.finished += 1;
-                self.counters.finished_tokens += u64::from(held.job.output_tokens);
+                self.counters.finished_tokens += tokens;
                 steps.push(Step::Finished {
-                    key: held.job.key,
+                    key: held.key,
                     at: now,
                 });
             }
@@ -485,7 +491,8 @@ impl Continuous {
     /// The earliest finish, after dropping stale entries.
     fn next_finish(&mut self) -> Option<Finish> {
         while let Some(Reverse(next)) = self.finishing.peek().copied() {
-            if self.sequences[next.slot as usize].admitted == next.admitted {
+            let there = self.sequences.get(next.slot as usize);
+            if there.is_some_and(|sequence| sequence.admitted == next.admitted) {
                 return Some(next);
             }
             self.finishing.pop();
@@ -498,19 +505,18 @@ impl Continuous {
         if self.cancelled == 0 {
             return;
         }
-        for slot in 0..self.sequences.len() as u32 {
-            let sequence = self.sequences[slot as usize];
-            if sequence.admitted > 0 && sequence.cancelled {
-                self.counters.abandoned_tokens += sequence.generated(self.clock);
-                self.release(slot);
-            }
+        let cancelled = self.sequences.iter().filter(|(_, one)| one.cancelled);
+        let cancelled: Vec<usize> = cancelled.map(|(slot, _)| slot).collect();
+        for slot in cancelled {
+            let sequence = self.release(slot as u32);
+            self.counters.abandoned_tokens += sequence.generated(self.clock);
         }
         self.cancelled = 0;
     }
 
     /// Takes a sequence out of the batch, at a boundary before the decoding sequences have got the blocks of their next token.
-    fn release(&mut self, slot: u32) {
-        let sequence = self.sequences[slot as usize];
+    fn release(&mut self, slot: u32) -> Sequence {
+        let sequence = self.sequences.remove(slot as usize);
         if sequence.decoding {
             let context = sequence.context(self.clock);
             self.kv.leave(self.clock, context);
@@ -521,9 +527,7 @@ impl Continuous {
             self.kv.give(self.blocks_to_join(&sequence.held));
             self.prefilling.retain(|other| *other != slot);
         }
-        self.sequences[slot as usize].admitted = 0;
-        self.vacant.push(slot);
-        self.running -= 1;
+        sequence
     }
 }
 
@@ -531,20 +535,22 @@ impl Continuous {
 impl Continuous {
     fn plan(&mut self, now: Time, steps: &mut Vec<Step>) {
         self.grow(now, steps);
+        let mut first_tokens = FirstTokens::new();
         let mut budget = self.config.max_batched_tokens.saturating_sub(self.decoding);
         for index in 0..self.prefilling.len() {
-            budget -= self.add_chunk(self.prefilling[index], budget);
+            budget -= self.add_chunk(self.prefilling[index], budget, &mut first_tokens);
         }
         while budget > 0
             && let Some(slot) = self.admit(now, steps)
         {
             budget -= if self.sequences[slot as usize].decoding {
+                first_tokens.push(slot);
                 1
             } else {
-                self.add_chunk(slot, budget)
+                self.add_chunk(slot, budget, &mut first_tokens)
             };
         }
-        self.start(now, steps);
+        self.start(now, &first_tokens, steps);
     }
 
     /// Gives each decoding sequence the blocks of its next token, preempting as long as there are too few.
@@ -559,25 +565,21 @@ impl Continuous {
 
     /// Sends the sequence of lowest priority, then the one admitted last, back to wait.
     fn preempt(&mut self, now: Time, steps: &mut Vec<Step>) {
-        let running = self
+        let victim = self
             .sequences
             .iter()
-            .enumerate()
-            .filter(|(_, sequence)| sequence.admitted > 0);
-        let victim = running.min_by_key(|(_, sequence)| {
-            (self.rank(&sequence.held.job), Reverse(sequence.admitted))
-        });
-        let Some((slot, sequence)) = victim else {
+            .min_by_key(|(_, sequence)| (self.rank(&sequence.held), Reverse(sequence.admitted)));
+        let Some((slot, _)) = victim else {
             unreachable!("blocks are missing and nobody holds any");
         };
+        let sequence = self.release(slot as u32);
         let mut held = sequence.held;
         held.generated = sequence.generated(self.clock) as u32;
-        self.release(slot as u32);
         self.waiting_blocks += self.blocks_to_join(&held);
-        self.waiting.push_front(self.rank(&held.job), held);
+        self.waiting.push_front(self.rank(&held), held);
         self.counters.preemptions += 1;
         steps.push(Step::Preempted {
-            key: held.job.key,
+            key: held.key,
             at: now,
         });
     }
@@ -585,69 +587,60 @@ impl Continuous {
     /// Lets the first waiting job join if there are a place and blocks.
     fn admit(&mut self, now: Time, steps: &mut Vec<Step>) -> Option<u32> {
         let blocks = self.blocks_to_join(self.waiting.front()?);
-        if self.running >= self.config.max_sequences || !self.kv.fits(blocks) {
+        if self.sequences.len() >= self.config.max_sequences as usize || !self.kv.fits(blocks) {
             return None;
         }
         let held = self.waiting.pop()?;
         self.waiting_blocks -= blocks;
         self.kv.take(blocks);
-        self.running += 1;
         self.admissions += 1;
         steps.push(Step::Joined {
-            key: held.job.key,
+            key: held.key,
             at: now,
         });
-        let computed = held.job.cached_tokens;
-        let admitted = self.admissions;
-        let slot = self.place(Sequence {
+        let computed = held.cached_tokens;
+        let sequence = Sequence {
             held,
-            admitted,
+            admitted: self.admissions,
             computed,
+            chunk: 0,
             since: 0,
             decoding: false,
             cancelled: false,
-        });
+        };
+        let slot = self.sequences.insert(sequence) as u32;
         if computed == held.prompt() {
             self.begin_decoding(slot);
-            self.first_tokens.push(slot);
         } else {
             self.prefilling.push(slot);
         }
         Some(slot)
     }
 
-    fn place(&mut self, sequence: Sequence) -> u32 {
-        if let Some(slot) = self.vacant.pop() {
-            self.sequences[slot as usize] = sequence;
-            return slot;
-        }
-        self.sequences.push(sequence);
-        self.sequences.len() as u32 - 1
-    }
-
     /// Computes as much of a prompt as `budget` allows. Returns the tokens taken.
-    fn add_chunk(&mut self, slot: u32, budget: u32) -> u32 {
-        let sequence = &self.sequences[slot as usize];
+    fn add_chunk(&mut self, slot: u32, budget: u32, first_tokens: &mut FirstTokens) -> u32 {
+        let sequence = &mut self.sequences[slot as usize];
         let missing = sequence.held.prompt() - sequence.computed;
         let tokens = missing.min(budget);
         if tokens > 0 {
-            self.chunks.push(Chunk { slot, tokens });
+            sequence.chunk = tokens;
+            self.chunks += 1;
             if tokens == missing && sequence.held.generated == 0 {
-                self.first_tokens.push(slot);
+                first_tokens.push(slot);
             }
         }
         tokens
     }
 
     /// Starts the iterations of the batch as it is now.
-    fn start(&mut self, now: Time, steps: &mut Vec<Step>) {
-        if self.running == 0 {
+    fn start(&mut self, now: Time, first_tokens: &[u32], steps: &mut Vec<Step>) {
+        if self.sequences.is_empty() {
             debug_assert!(self.waiting.len() == 0, "an empty replica lets jobs wait");
             self.phase = Phase::Idle;
             return;
         }
         let step = self.config.cost.step(self.decoding);
-        let base_s = if self.chunks.is_empty() {
+        let base_s = if self.chunks == 0 {
             step.base_s
         } else {
             self.pass_s()
@@ -661,14 +654,14 @@ impl Continuous {
         let segment = segment(now, carry, (base_s, step), self.batch(), count);
         self.phase = Phase::Iterating(segment);
         self.sure = self.look_ahead(segment);
-        if self.first_tokens.is_empty() {
+        if first_tokens.is_empty() {
             return;
         }
         let at = segment.boundary(1);
-        for slot in self.first_tokens.drain(..) {
+        for &slot in first_tokens {
             let held = &self.sequences[slot as usize].held;
             steps.push(Step::FirstToken {
-                key: held.job.key,
+                key: held.key,
                 at,
                 prefill: Duration::from_secs(held.prefill_s),
             });
@@ -678,7 +671,7 @@ impl Continuous {
     /// What follows an iteration that completes all prompts, if nobody can join, leave or run out of blocks at its end.
     fn look_ahead(&mut self, now: Segment) -> Option<Sure> {
         let is_alone = self.waiting.len() == 0 && self.cancelled == 0;
-        if !is_alone || self.chunks.is_empty() || self.chunks.len() < self.prefilling.len() {
+        if !is_alone || self.chunks == 0 || self.chunks < self.prefilling.len() {
             return None;
         }
         let clock = self.clock + 1;
@@ -686,14 +679,14 @@ impl Continuous {
         let mut blocks = self.kv.growth(clock, 1);
         let mut batch = self.batch();
         batch.context += u64::from(batch.sequences);
-        for &Chunk { slot, tokens } in &self.chunks {
+        for &slot in &self.prefilling {
             let sequence = &self.sequences[slot as usize];
-            let (held, job) = (&sequence.held, &sequence.held.job);
-            if sequence.computed + tokens < held.prompt() {
+            let held = &sequence.held;
+            if sequence.computed + sequence.chunk < held.prompt() {
                 return None;
             }
             let context = u64::from(held.prompt()) + 1;
-            first = first.min(clock + u64::from(job.output_tokens - held.generated - 1));
+            first = first.min(clock + u64::from(held.output_tokens - held.generated - 1));
             blocks += u64::from(self.kv.opens_block(context));
             batch.sequences += 1;
             batch.context += context;
@@ -717,26 +710,26 @@ impl Continuous {
 
     /// Time of a pass with the chunks (s); what each costs by itself is entered in its sequence's account.
     fn pass_s(&mut self) -> f64 {
-        self.pass.clear();
-        for Chunk { slot, tokens } in &self.chunks {
-            if *tokens == 0 {
+        let mut pass = SmallVec::<[PromptChunk; 8]>::new();
+        for &slot in &self.prefilling {
+            let sequence = &mut self.sequences[slot as usize];
+            if sequence.chunk == 0 {
                 continue;
             }
-            let sequence = &mut self.sequences[*slot as usize];
             let chunk = PromptChunk {
-                tokens: *tokens,
+                tokens: sequence.chunk,
                 before: sequence.computed,
             };
             sequence.held.prefill_s += self.config.cost.prefill(chunk);
-            self.pass.push(chunk);
+            pass.push(chunk);
         }
-        self.config.cost.pass(self.decoding, &self.pass)
+        self.config.cost.pass(self.decoding, &pass)
     }
 
     /// Number of iterations until somebody finishes, blocks are missing, or a chunk ends.
     fn iterations_unchanged(&mut self) -> u64 {
         match self.next_finish() {
-            Some(next) if self.chunks.is_empty() => {
+            Some(next) if self.chunks == 0 => {
                 self.kv.iterations(self.clock, next.clock - self.clock)
             }
             _ => 1,
@@ -748,7 +741,7 @@ impl Continuous {
         let Some(first) = self.waiting.front() else {
             return;
         };
-        let place = self.running < self.config.max_sequences
+        let place = self.sequences.len() < self.config.max_sequences as usize
             && self.decoding < self.config.max_batched_tokens;
         if !place || segment.count() == 1 {
             return;
@@ -769,10 +762,10 @@ impl Continuous {
         }
     }
 
-    fn rank(&self, job: &Job) -> u8 {
+    fn rank(&self, held: &Held) -> u8 {
         match self.config.admission {
             Admission::Fcfs => 0,
-            Admission::Priority => job.priority,
+            Admission::Priority => held.priority,
         }
     }
 

@@ -166,7 +166,7 @@ pub enum Executor {
     /// See [`Continuous`].
     Continuous(Box<Continuous>),
     /// See [`Static`].
-    Static(Static),
+    Static(Box<Static>),
 }
 
 impl Executor {
@@ -177,7 +177,7 @@ impl Executor {
             Config::Continuous(config) => {
                 Self::Continuous(Box::new(Continuous::new(config.clone())))
             }
-            Config::Static(config) => Self::Static(Static::new(config.clone())),
+            Config::Static(config) => Self::Static(Box::new(Static::new(config.clone()))),
         }
     }
 
