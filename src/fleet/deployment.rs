@@ -33,10 +33,10 @@ pub(super) struct Deployment {
     /// The warm pool at this hour.
     pub(super) floor: u32,
     pub(super) rungs: Vec<RungStock>,
-    pub(super) windows: Option<Windows>,
+    pub(super) windows: Option<Box<Windows>>,
     /// Replicas that the windowed rule wants.
     pub(super) next_in_turn: usize,
-    pub(super) draws: Draws,
+    pub(super) draws: Box<Draws>,
     pub(super) ledger: Ledger,
     /// Since when `below_floor` and `request_time` are unaccounted.
     accounted: Time,
@@ -136,7 +136,7 @@ impl Deployment {
             service: users(traffic, "service"),
         });
         let windows = match &config.scaling.rule {
-            Rule::Windowed(rule) => Some(Windows::new(rule.clone())),
+            Rule::Windowed(rule) => Some(Box::new(Windows::new(rule.clone()))),
             _ => None,
         };
         Self {
@@ -158,7 +158,7 @@ impl Deployment {
             rungs: config.rungs.iter().map(|_| RungStock::default()).collect(),
             windows,
             next_in_turn: 0,
-            draws: Draws {
+            draws: Box::new(Draws {
                 starts: own("starts"),
                 cold_service: own("cold_service"),
                 switches: own("switches"),
@@ -167,7 +167,7 @@ impl Deployment {
                 router: own("router"),
                 network: own("network"),
                 benchmark: own("benchmark"),
-            },
+            }),
             ledger: Ledger::new(&config),
             accounted: Time::ZERO,
             config,

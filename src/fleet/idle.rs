@@ -44,11 +44,11 @@ impl<P: Probe> Fleet<P> {
         let is_open = is_ready && outstanding < server.most_requests as usize;
         let rank = is_open.then(|| server.rank(own.config.idle_order));
         if rank != server.open_rank {
-            if let Some(old) = server.open_rank {
-                own.open.remove(old);
-            }
-            if let Some(new) = rank {
-                own.open.insert(new, replica);
+            match (server.open_rank, rank) {
+                (Some(old), Some(new)) => own.open.change(old, new),
+                (Some(old), None) => own.open.remove(old),
+                (None, Some(new)) => own.open.insert(new, replica),
+                (None, None) => {}
             }
             server.open_rank = rank;
         }

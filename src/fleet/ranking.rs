@@ -29,11 +29,46 @@ impl Ranking {
     /// Takes the replica of this rank out, if it is there.
     #[inline]
     pub(super) fn remove(&mut self, rank: u128) {
-        if self.entries.front().is_some_and(|first| first.0 == rank) {
-            self.entries.pop_front();
-        } else if let Ok(place) = self.entries.binary_search_by_key(&rank, |entry| entry.0) {
-            self.entries.remove(place);
+        match self.place_of(rank) {
+            Some(0) => {
+                self.entries.pop_front();
+            }
+            Some(place) => {
+                self.entries.remove(place);
+            }
+            None => {}
         }
+    }
+
+    /// Gives the replica of rank `old` the rank `new`, past as few others as lie between.
+    #[inline]
+    pub(super) fn change(&mut self, old: u128, new: u128) {
+        let Some(mut place) = self.place_of(old) else {
+            return;
+        };
+        let entries = self.entries.make_contiguous();
+        let replica = entries[place].1;
+        while let Some(next) = entries.get(place + 1)
+            && next.0 < new
+        {
+            entries[place] = *next;
+            place += 1;
+        }
+        while place > 0 && entries[place - 1].0 > new {
+            entries[place] = entries[place - 1];
+            place -= 1;
+        }
+        entries[place] = (new, replica);
+    }
+
+    #[inline]
+    fn place_of(&self, rank: u128) -> Option<usize> {
+        if self.entries.front().is_some_and(|first| first.0 == rank) {
+            return Some(0);
+        }
+        self.entries
+            .binary_search_by_key(&rank, |entry| entry.0)
+            .ok()
     }
 
     /// The replica of the lowest rank for which `fits` holds: nearly always the first of all.
@@ -59,16 +94,27 @@ mod tests {
 
     proptest! {
         #[test]
-        fn replicas_come_in_the_order_of_their_ranks(changes in prop::collection::vec((any::<bool>(), 0_u32..20), 0..100)) {
-            let (mut ranking, mut model) = (Ranking::default(), std::collections::BTreeSet::new());
-            for (comes, replica) in changes {
-                if !comes {
-                    ranking.remove(u128::from(replica));
-                    model.remove(&replica);
-                } else if model.insert(replica) {
-                    ranking.insert(u128::from(replica), replica);
+        fn replicas_come_in_the_order_of_their_ranks(changes in prop::collection::vec((0..3, 0_u128..20, 0_u128..20), 0..100)) {
+            let (mut ranking, mut model) = (Ranking::default(), std::collections::BTreeMap::new());
+            for (replica, (change, rank, other)) in (0_u32..).zip(changes) {
+                match change {
+                    0 => {
+                        ranking.remove(rank);
+                        model.remove(&rank);
+                    }
+                    1 if rank == other || !model.contains_key(&other) => {
+                        ranking.change(rank, other);
+                        if let Some(replica) = model.remove(&rank) {
+                            model.insert(other, replica);
+                        }
+                    }
+                    2 if !model.contains_key(&rank) => {
+                        ranking.insert(rank, replica);
+                        model.insert(rank, replica);
+                    }
+                    _ => {}
                 }
-                prop_assert!(ranking.iter().eq(model.iter().copied()));
+                prop_assert!(ranking.iter().eq(model.values().copied()));
             }
         }
     }

@@ -106,7 +106,7 @@ pub(super) struct Replica {
     pub(super) ready_at: Time,
     pub(super) executor: Executor,
     /// The models in it, where several share it.
-    pub(super) residents: Option<Residents>,
+    pub(super) residents: Option<Box<Residents>>,
     /// Its own queue, where the router fills one.
     pub(super) queue: VecDeque<u32>,
     /// The executor's pending event.

@@ -411,24 +411,67 @@ impl<P: Probe> Fleet<P> {
         self.follow(replica);
     }
 
-    /// A replica's executor does what is due.
+    /// A replica's executor does what is due, and begins its next batch if nothing else can happen at this instant.
     pub(super) fn work(&mut self, replica: u32) {
+        let now = self.now();
+        let generation = self.replica(replica).generation;
+        loop {
+            self.run(replica);
+            let server = self.replica(replica);
+            if server.generation != generation || server.wake_at != Some(now) {
+                return;
+            }
+            let begin = Event::Begin {
+                replica,
+                generation: server.wake_generation,
+            };
+            if self.calendar.is_due() || !self.outbox.is_empty() || !self.waiting_starts.is_empty()
+            {
+                return self.schedule(now, begin);
+            }
+            self.probe.event(now, &begin);
+        }
+    }
+
+    /// A replica's executor does what is due. If it is to do more at this very instant, that has no event yet.
+    fn run(&mut self, replica: u32) {
         let now = self.now();
         let server = &mut self.replicas[replica as usize];
         let deployment = server.deployment;
-        server.wake_at = None;
         server.executor.run(now, &mut self.steps);
+        server.wake_at = Some(now);
         let has_ended = self.follow(replica);
-        // In the midst of its work a replica has no more room than before.
-        let wake_at = self.replica(replica).wake_at;
-        if has_ended || wake_at.is_none_or(|at| at == now) {
+        if has_ended || self.may_take_more(replica) {
             self.freed(replica);
             self.settle(deployment);
         }
     }
 
+    /// Whether a replica that did what was due, and from which nobody left, may now take requests that wait, or has nothing
+    /// to do. In the midst of its work it has no more room than before.
+    #[inline]
+    fn may_take_more(&self, replica: u32) -> bool {
+        let server = &self.replicas[replica as usize];
+        if server.wake_at.is_some_and(|at| at > self.now()) {
+            return false;
+        }
+        let held = &self.deployments[server.deployment as usize].held;
+        server.stage != Stage::Ready
+            || server.outstanding() == 0
+            || !server.queue.is_empty()
+            || !held.is_empty()
+    }
+
     /// Writes down what an executor did, and schedules its next event. Whether a request ended.
     pub(super) fn follow(&mut self, replica: u32) -> bool {
+        let has_ended = !self.steps.is_empty() && self.take_steps();
+        self.rearm(replica);
+        has_ended
+    }
+
+    /// Writes down what an executor did. Whether a request ended.
+    #[inline]
+    fn take_steps(&mut self) -> bool {
         let mut has_ended = false;
         let mut steps = std::mem::take(&mut self.steps);
         for &step in &steps {
@@ -462,11 +505,11 @@ impl<P: Probe> Fleet<P> {
         }
         steps.clear();
         self.steps = steps;
-        self.rearm(replica);
         has_ended
     }
 
     /// Keeps exactly one live event for a replica's executor.
+    #[inline]
     fn rearm(&mut self, replica: u32) {
         let now = self.now();
         let server = self.replica(replica);

@@ -137,7 +137,7 @@ impl<P: Probe> Fleet<P> {
             .config
             .sharing
             .as_ref();
-        server.residents = sharing.map(Residents::new);
+        server.residents = sharing.map(|sharing| Box::new(Residents::new(sharing)));
         (server.gpus, server.share) = (own.gpus, own.share);
         server.usd_per_gpu_hour = own.usd_per_gpu_hour;
         server.evicting_pool = own.pool.filter(|&pool| self.pools[pool].evict_idle);
