@@ -31,13 +31,8 @@ impl<E: Copy> Heap<E> {
     }
 
     /// The least key.
-    pub(super) fn least(&self) -> Option<Key> {
-        self.leading().min()
-    }
-
-    /// Keys among which the least is.
     #[inline]
-    fn leading(&self) -> impl Iterator<Item = Key> {
+    pub(super) fn least(&self) -> Option<Key> {
         // Below a root that has been taken, the next one is among its children.
         let (from, until) = if self.is_root_taken {
             (1, ARITY + 1)
@@ -46,7 +41,7 @@ impl<E: Copy> Heap<E> {
         };
         let until = until.min(self.entries.len());
         let leading = self.entries.get(from..until).unwrap_or_default();
-        leading.iter().map(|(key, _)| *key)
+        leading.iter().map(|(key, _)| *key).min()
     }
 
     /// Adds an event; how many there are then, if more places are in use than before.
@@ -61,12 +56,6 @@ impl<E: Copy> Heap<E> {
             self.sift_up(entry);
             Some(self.entries.len())
         }
-    }
-
-    /// Whether an event, beside the one taken, is due at `at`, before which there is none.
-    #[inline]
-    pub(super) fn has_any_at(&self, at: u64) -> bool {
-        self.leading().any(|key| key.at == at)
     }
 
     /// The event of the least key, which stays until [`Heap::take_first`].

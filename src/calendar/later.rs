@@ -14,7 +14,7 @@ const SAMPLE: usize = 8 * HANDFUL;
 const WIDEST: u32 = 40;
 /// Most buckets, as a power of two.
 const MOST_BUCKETS: usize = 1 << 16;
-/// The end of a list.
+/// The end of a list; no node has this place.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
@@ -24,6 +24,7 @@ pub(super) struct Later<E> {
     nodes: Vec<Node<E>>,
     /// The first of the nodes to be used again, in a list.
     vacant: u32,
+    /// What is due behind the lap.
     behind: Vec<Entry<E>>,
     /// Events in buckets.
     in_lap: usize,
@@ -61,24 +62,17 @@ impl<E: Copy> Later<E> {
 
     /// The least key. Looks at all that one bucket holds, or all behind the lap.
     pub(super) fn least(&self) -> Option<Key> {
-        let first = self
-            .buckets
-            .iter()
-            .skip(self.next)
-            .find(|&&first| first != NONE);
-        let Some(&first) = first.filter(|_| self.in_lap > 0) else {
+        if self.in_lap == 0 {
             return self.behind.iter().map(|(key, _)| *key).min();
-        };
-        let mut least = self.nodes[first as usize].entry.0;
-        let mut node = self.nodes[first as usize].next;
-        while node != NONE {
-            least = least.min(self.nodes[node as usize].entry.0);
-            node = self.nodes[node as usize].next;
         }
-        Some(least)
+        let node = |place: u32| self.nodes.get(place as usize);
+        let mut buckets = self.buckets[self.next..].iter();
+        let first = buckets.find_map(|&first| node(first));
+        let list = std::iter::successors(first, |there| node(there.next));
+        list.map(|there| there.entry.0).min()
     }
 
-    /// Keeps an event that is not due before [`Later::due`].
+    /// Keeps an event that is due no earlier than [`Later::take_bucket`] last said.
     #[inline]
     pub(super) fn push(&mut self, entry: Entry<E>) {
         match self.bucket(entry) {
@@ -131,7 +125,7 @@ impl<E: Copy> Later<E> {
         self.origin.saturating_add((self.next as u64) << self.shift)
     }
 
-    /// Puts an event behind the lap, whenever it is due: for [`Later::lay_out`].
+    /// Puts an event behind the lap, whenever it is due: the next lap takes it in. To be called between laps.
     pub(super) fn push_behind(&mut self, entry: Entry<E>) {
         self.behind.push(entry);
     }
@@ -152,13 +146,13 @@ impl<E: Copy> Later<E> {
     }
 
     /// Lays out a lap from the first of the events behind the last one on. There is one, and no lap.
-    pub(super) fn lay_out(&mut self) {
+    fn lay_out(&mut self) {
         let at = |entry: &Entry<E>| entry.0.at;
         let nearest = SAMPLE.min(self.behind.len() - 1);
         let (before, last, _) = self.behind.select_nth_unstable_by_key(nearest, at);
         let last = last.0.at;
         self.origin = before.iter().map(at).min().unwrap_or(last);
-        let width = (last - self.origin) * HANDFUL as u64 / (nearest.max(1) as u64);
+        let width = (last - self.origin) / (nearest / HANDFUL).max(1) as u64;
         self.shift = width.max(1).ilog2().min(WIDEST);
         let buckets = self.behind.len().next_power_of_two().min(MOST_BUCKETS);
         self.buckets.resize(buckets, NONE);

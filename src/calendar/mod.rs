@@ -105,6 +105,7 @@ impl<E: Copy> Calendar<E> {
     }
 
     /// When the next event is due.
+    #[inline]
     pub fn next_at(&self) -> Option<Time> {
         let key = self.soon.least().or_else(|| self.later.least())?;
         Some(Time::from_nanos(key.at))
@@ -134,9 +135,7 @@ impl<E: Copy> Calendar<E> {
     /// Whether another event is due at this very instant.
     #[inline]
     pub fn is_due(&self) -> bool {
-        let now = self.now.as_nanos();
-        self.soon.has_any_at(now)
-            || self.soon_until <= now && self.next_at().is_some_and(|at| at <= self.now)
+        self.next_at() == Some(self.now)
     }
 
     /// Moves to the next event if it is due before `until`; otherwise moves to `until`, whose own events stay pending.

@@ -29,18 +29,12 @@ impl Ranking {
     /// Takes the replica of this rank out, if it is there.
     #[inline]
     pub(super) fn remove(&mut self, rank: u128) {
-        match self.place_of(rank) {
-            Some(0) => {
-                self.entries.pop_front();
-            }
-            Some(place) => {
-                self.entries.remove(place);
-            }
-            None => {}
+        if let Some(place) = self.place_of(rank) {
+            self.entries.remove(place);
         }
     }
 
-    /// Gives the replica of rank `old` the rank `new`, past as few others as lie between.
+    /// Gives the replica of rank `old` the rank `new`, if it is there; only those between the two move.
     #[inline]
     pub(super) fn change(&mut self, old: u128, new: u128) {
         let Some(mut place) = self.place_of(old) else {

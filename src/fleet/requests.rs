@@ -439,6 +439,7 @@ impl<P: Probe> Fleet<P> {
         let server = &mut self.replicas[replica as usize];
         let deployment = server.deployment;
         server.executor.run(now, &mut self.steps);
+        // Stands for an event, so that none is scheduled for this instant: `work` sees to it.
         server.wake_at = Some(now);
         let has_ended = self.follow(replica);
         if has_ended || self.may_take_more(replica) {
