@@ -8,10 +8,19 @@ pub(super) type Entry<E> = (Key, E);
 /// Children of a node.
 const ARITY: usize = 4;
 
+/// A key behind all others.
+const NEVER: Key = Key {
+    at: u64::MAX,
+    order: u64::MAX,
+};
+
 /// Events, the one of the least key at the root.
 #[derive(Clone, Debug)]
 pub(super) struct Heap<E> {
+    /// The root and families of [`ARITY`] siblings, of which the last is filled up with places that are never due: so no
+    /// family needs a case of its own, and a missing child none either.
     entries: Vec<Entry<E>>,
+    len: usize,
     /// Whether the event at the root has been taken. The next one pushed takes its place, so that an event that schedules
     /// its successor costs one pass through the heap instead of two.
     is_root_taken: bool,
@@ -21,41 +30,47 @@ impl<E: Copy> Heap<E> {
     pub(super) fn new() -> Self {
         Self {
             entries: Vec::new(),
+            len: 0,
             is_root_taken: false,
         }
     }
 
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.entries.len() - usize::from(self.is_root_taken)
+        self.len - usize::from(self.is_root_taken)
     }
 
     /// The least key.
     #[inline]
     pub(super) fn least(&self) -> Option<Key> {
+        if self.len() == 0 {
+            return None;
+        }
         // Below a root that has been taken, the next one is among its children.
-        let (from, until) = if self.is_root_taken {
-            (1, ARITY + 1)
+        let least = if self.is_root_taken {
+            least_child(&self.entries, 0)?
         } else {
-            (0, 1)
+            0
         };
-        let until = until.min(self.entries.len());
-        let leading = self.entries.get(from..until).unwrap_or_default();
-        leading.iter().map(|(key, _)| *key).min()
+        Some(self.entries[least].0)
     }
 
     /// Adds an event; how many there are then, if more places are in use than before.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "part of the calendar's one hot place")]
+    #[inline(always)]
     pub(super) fn push(&mut self, entry: Entry<E>) -> Option<usize> {
         if self.is_root_taken {
             self.is_root_taken = false;
             self.sift_down(entry);
-            None
-        } else {
-            self.entries.push(entry);
-            self.sift_up(entry);
-            Some(self.entries.len())
+            return None;
         }
+        if self.len == self.entries.len() {
+            let family = if self.len == 0 { 1 } else { ARITY };
+            self.entries.resize(self.len + family, (NEVER, entry.1));
+        }
+        self.len += 1;
+        self.sift_up(entry);
+        Some(self.len)
     }
 
     /// The event of the least key, which stays until [`Heap::take_first`].
@@ -64,6 +79,9 @@ impl<E: Copy> Heap<E> {
         if self.is_root_taken {
             self.is_root_taken = false;
             self.remove_root();
+        }
+        if self.len == 0 {
+            return None;
         }
         self.entries.first().copied()
     }
@@ -77,20 +95,24 @@ impl<E: Copy> Heap<E> {
     /// Takes everything, in no order.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Entry<E>> {
         let skipped = usize::from(std::mem::take(&mut self.is_root_taken));
-        self.entries.drain(..).skip(skipped)
+        let len = std::mem::take(&mut self.len);
+        self.entries.drain(..).take(len).skip(skipped)
     }
 
+    #[inline]
     fn remove_root(&mut self) {
-        if let Some(last) = self.entries.pop()
-            && !self.entries.is_empty()
-        {
+        self.len -= 1;
+        let last = self.entries[self.len];
+        self.entries[self.len].0 = NEVER;
+        if self.len > 0 {
             self.sift_down(last);
         }
     }
 
     /// Puts an entry where it belongs on the way from the last place up: the others make room, each moved once.
+    #[inline]
     fn sift_up(&mut self, entry: Entry<E>) {
-        let mut hole = self.entries.len() - 1;
+        let mut hole = self.len - 1;
         while hole > 0 {
             let parent = (hole - 1) / ARITY;
             if self.entries[parent].0 <= entry.0 {
@@ -103,6 +125,7 @@ impl<E: Copy> Heap<E> {
     }
 
     /// Puts an entry where it belongs on the way from the root down.
+    #[inline]
     fn sift_down(&mut self, entry: Entry<E>) {
         let entries = self.entries.as_mut_slice();
         let mut hole = 0;
@@ -116,15 +139,15 @@ impl<E: Copy> Heap<E> {
     }
 }
 
-/// The child of a node with the least key.
+/// The child of a node with the least key, if it has room for children.
 #[inline]
 fn least_child<E: Copy>(entries: &[Entry<E>], node: usize) -> Option<usize> {
     let first = node * ARITY + 1;
-    if let Some([a, b, c, d]) = entries.get(first..first + ARITY) {
-        // A tournament: two of its three comparisons do not wait for each other.
-        let (left, left_key) = if b.0 < a.0 { (1, b.0) } else { (0, a.0) };
-        let (right, right_key) = if d.0 < c.0 { (3, d.0) } else { (2, c.0) };
-        return Some(first + if right_key < left_key { right } else { left });
-    }
-    (first..entries.len()).min_by_key(|&child| entries[child].0)
+    let [a, b, c, d] = entries.get(first..first + ARITY)? else {
+        return None;
+    };
+    // A tournament: two of its three comparisons do not wait for each other.
+    let (left, left_key) = if b.0 < a.0 { (1, b.0) } else { (0, a.0) };
+    let (right, right_key) = if d.0 < c.0 { (3, d.0) } else { (2, c.0) };
+    Some(first + if right_key < left_key { right } else { left })
 }

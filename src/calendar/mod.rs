@@ -29,7 +29,7 @@ pub struct Calendar<E> {
 }
 
 /// Events that a heap alone copes with best.
-const FEW: usize = 64;
+const FEW: usize = 512;
 
 /// What decides the order of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
