@@ -6,7 +6,7 @@ use criterion::{BenchmarkId, Criterion, Throughput};
 use thermocline::experiment::Keep;
 use thermocline::experiment::repeat::repeat;
 use thermocline::stats::CvDefinition;
-use workloads::stepping::{BATCH, change_by_change, step_by_step};
+use workloads::stepping::{BATCH, Batches};
 use workloads::{BATCHING, Bare, EVENTS, Queue, catalogue, plan, queue, requests};
 
 fn queues(criterion: &mut Criterion) {
@@ -38,13 +38,14 @@ fn fleets(criterion: &mut Criterion) {
 /// Throughput in requests of a replica with full batches, by the oracle and by the fast model.
 fn stepping(criterion: &mut Criterion) {
     let jobs = 4 * BATCH;
+    let batches = Batches::new(jobs);
     let mut group = criterion.benchmark_group("full_batch");
     group.throughput(Throughput::Elements(u64::from(jobs)));
     group.bench_function("step_by_step", |bencher| {
-        bencher.iter(|| step_by_step(jobs));
+        bencher.iter(|| batches.step_by_step());
     });
     group.bench_function("change_by_change", |bencher| {
-        bencher.iter(|| change_by_change(jobs));
+        bencher.iter(|| batches.change_by_change());
     });
     group.finish();
 }

@@ -86,15 +86,16 @@ impl Distribution {
     pub fn sample(&self, stream: &mut Stream) -> f64 {
         match self {
             Self::Constant(value) => *value,
-            random => random.draw(stream),
+            Self::Exponential { mean } => mean * stream.sample::<f64, _>(Exp1),
+            other => other.draw(stream),
         }
     }
 
+    /// Draws a value of a law that takes more work.
     fn draw(&self, stream: &mut Stream) -> f64 {
         match self {
-            Self::Constant(value) => *value,
+            Self::Constant(_) | Self::Exponential { .. } => self.sample(stream),
             Self::Uniform { low, high } => low + (high - low) * stream.random::<f64>(),
-            Self::Exponential { mean } => mean * stream.sample::<f64, _>(Exp1),
             Self::Lognormal { median, sigma } => {
                 median * (sigma * stream.sample::<f64, _>(StandardNormal)).exp()
             }

@@ -16,7 +16,7 @@ use std::time::Instant;
 use thermocline::experiment::Keep;
 use thermocline::experiment::repeat::repeat;
 use thermocline::stats::CvDefinition;
-use workloads::stepping::{BATCH, OUTPUT, change_by_change, step_by_step};
+use workloads::stepping::{BATCH, Batches, OUTPUT};
 use workloads::{BATCHING, Bare, Queue, SERVERS, catalogue, plan, queue, requests};
 
 /// The workload on which inference-lab 1.0.0 serves at most 17,000 requests a CPU-second.
@@ -35,7 +35,7 @@ fn main() {
     let is_known = |argument: &String| argument == "--bench" || argument == "--long";
     // Under `--test`, `--list` or another benchmark's filter nothing is timed.
     if !has("--bench") || !arguments.iter().all(is_known) {
-        return assert_same_first_tokens(BATCH);
+        return assert_same_first_tokens(&Batches::new(BATCH));
     }
     queue_against_loop();
     catalogue_rate();
@@ -99,20 +99,21 @@ fn catalogue_rate() {
 }
 
 /// The fast model and the oracle agree on every first token to the rounding of an instant, with room for the oracle's own.
-fn assert_same_first_tokens(jobs: u32) {
-    for (slow, fast) in step_by_step(jobs).into_iter().zip(change_by_change(jobs)) {
+fn assert_same_first_tokens(batches: &Batches) {
+    let slow = batches.step_by_step();
+    for (slow, fast) in slow.into_iter().zip(batches.change_by_change()) {
         assert!((slow - fast).abs() < 2e-9, "{slow} s and {fast} s");
     }
 }
 
 fn stepping() {
-    let jobs = 20 * BATCH;
-    assert_same_first_tokens(jobs);
+    let batches = Batches::new(20 * BATCH);
+    assert_same_first_tokens(&batches);
     let count = |first_tokens: Vec<f64>| first_tokens.len() as u64;
     let [slow, fast] = in_turns(
         8,
-        || count(step_by_step(jobs)),
-        || count(change_by_change(jobs)),
+        || count(batches.step_by_step()),
+        || count(batches.change_by_change()),
     );
     let what = format!("batch of {BATCH}, {OUTPUT} tokens: requests/s over the oracle's");
     line(&what, fast / slow, 50.0, "");

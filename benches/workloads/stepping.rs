@@ -36,9 +36,18 @@ fn config() -> ContinuousConfig {
 }
 
 /// Full batches, one after the other.
-fn jobs(count: u32) -> impl Iterator<Item = (Time, Job)> {
-    (0..count).map(|key| {
-        let job = Job {
+pub(crate) struct Batches {
+    config: Config,
+    /// The same for the oracle.
+    stepped: ContinuousConfig,
+    jobs: Vec<(Time, Job)>,
+    trace: Vec<(Time, Event)>,
+}
+
+impl Batches {
+    /// So many jobs.
+    pub(crate) fn new(count: u32) -> Self {
+        let job = |key| Job {
             key,
             prompt_tokens: 200,
             cached_tokens: 0,
@@ -47,38 +56,42 @@ fn jobs(count: u32) -> impl Iterator<Item = (Time, Job)> {
             prefill: Duration::ZERO,
             decode: Duration::ZERO,
         };
-        (Time::ZERO + EVERY * u64::from(key / BATCH), job)
-    })
-}
-
-/// When each job gives its first token, iteration by iteration \[s\].
-pub(crate) fn step_by_step(count: u32) -> Vec<f64> {
-    let config = config();
-    let trace: Vec<_> = jobs(count)
-        .map(|(at, job)| (at, Event::Arrive(job)))
-        .collect();
-    let expected = simulate(&config, &trace).expected;
-    let first_token = |expected: oracle::Expected| expected.first_token.expect("every job ends");
-    expected.into_iter().map(first_token).collect()
-}
-
-/// The same by the fast model.
-pub(crate) fn change_by_change(count: u32) -> Vec<f64> {
-    let mut executor = Executor::new(&Config::Continuous(config()));
-    let (mut first_tokens, mut steps) = (vec![0.0; count as usize], Vec::new());
-    let mut jobs = jobs(count).peekable();
-    loop {
-        let due = executor.wake_at().unwrap_or(Time::MAX);
-        if let Some((at, job)) = jobs.next_if(|(at, _)| *at <= due) {
-            executor.push(at, job, &mut steps);
-        } else if due < Time::MAX {
-            executor.run(due, &mut steps);
-        } else {
-            return first_tokens;
+        let at = |key| Time::ZERO + EVERY * u64::from(key / BATCH);
+        let jobs: Vec<_> = (0..count).map(|key| (at(key), job(key))).collect();
+        let arrive = |&(at, job)| (at, Event::Arrive(job));
+        Self {
+            config: Config::Continuous(config()),
+            stepped: config(),
+            trace: jobs.iter().map(arrive).collect(),
+            jobs,
         }
-        for step in steps.drain(..) {
-            if let Step::FirstToken { key, at, .. } = step {
-                first_tokens[key as usize] = at.as_secs();
+    }
+
+    /// When each job gives its first token, iteration by iteration \[s\].
+    pub(crate) fn step_by_step(&self) -> Vec<f64> {
+        let expected = simulate(&self.stepped, &self.trace).expected;
+        let first_token = |job: oracle::Expected| job.first_token.expect("every job ends");
+        expected.into_iter().map(first_token).collect()
+    }
+
+    /// The same by the fast model.
+    pub(crate) fn change_by_change(&self) -> Vec<f64> {
+        let mut executor = Executor::new(&self.config);
+        let (mut first_tokens, mut steps) = (vec![0.0; self.jobs.len()], Vec::new());
+        let mut jobs = self.jobs.iter().peekable();
+        loop {
+            let due = executor.wake_at().unwrap_or(Time::MAX);
+            if let Some((at, job)) = jobs.next_if(|(at, _)| *at <= due) {
+                executor.push(*at, job, &mut steps);
+            } else if due < Time::MAX {
+                executor.run(due, &mut steps);
+            } else {
+                return first_tokens;
+            }
+            for step in steps.drain(..) {
+                if let Step::FirstToken { key, at, .. } = step {
+                    first_tokens[key as usize] = at.as_secs();
+                }
             }
         }
     }

@@ -23,6 +23,7 @@
 //! behind the one that completes all prompts the replica sleeps on, through what is sure to follow if nobody comes or goes
 //! (`sure`). Whoever does finds the replica where it would have been.
 
+use super::finishing::{Finish, Finishing};
 use super::kv_cache::KvCache;
 use super::segment::Segment;
 use super::waiting::Waiting;
@@ -31,7 +32,6 @@ use crate::time::{Duration, Time};
 use slab::Slab;
 use smallvec::SmallVec;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// A replica with continuous batching; already valid.
 #[derive(Clone, Debug)]
@@ -53,11 +53,11 @@ pub struct ContinuousConfig {
 }
 
 impl ContinuousConfig {
-    /// Whether `job`'s prompt and answer fit into the context limit and, alone, into the KV cache.
-    pub fn can_ever_fit(&self, job: &Job) -> bool {
-        let tokens = u64::from(job.prompt_tokens) + u64::from(job.output_tokens);
+    /// Longest prompt and answer together that fit into the context limit and, alone, into the KV cache (tokens).
+    #[inline]
+    pub fn most_tokens(&self) -> u64 {
         let room = u64::from(self.kv_blocks) * u64::from(self.block_tokens);
-        tokens <= room.min(u64::from(self.max_context_tokens))
+        room.min(u64::from(self.max_context_tokens))
     }
 }
 
@@ -87,8 +87,7 @@ pub struct Continuous {
     prefilling: SmallVec<[u32; 4]>,
     /// How many of them have a chunk in the current iteration.
     chunks: usize,
-    /// Decoding sequences by the clock at which they finish. Entries of sequences that left early are stale.
-    finishing: BinaryHeap<Reverse<Finish>>,
+    finishing: Finishing,
     /// Running sequences whose client left.
     cancelled: u32,
     /// Number of iterations done.
@@ -153,14 +152,6 @@ struct Sequence {
 /// Sequences whose first token an iteration gives.
 type FirstTokens = SmallVec<[u32; 8]>;
 
-/// An entry of the finish heap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Finish {
-    clock: u64,
-    admitted: u64,
-    slot: u32,
-}
-
 impl Held {
     fn new(job: &Job) -> Self {
         Self {
@@ -206,7 +197,7 @@ impl Continuous {
             context: 0,
             prefilling: SmallVec::new(),
             chunks: 0,
-            finishing: BinaryHeap::new(),
+            finishing: Finishing::default(),
             cancelled: 0,
             clock: 0,
             admissions: 0,
@@ -226,15 +217,15 @@ impl Continuous {
             + self.kv.blocks_for(u64::from(job.prompt_tokens))
             + begun.map_or(0, |sure| sure.blocks);
         jobs < self.config.max_sequences as usize && self.kv.fits(blocks)
-            || !self.config.can_ever_fit(job)
+            || job.tokens() > self.config.most_tokens()
     }
 
-    pub(super) fn push(&mut self, now: Time, job: Job, steps: &mut Vec<Step>) {
+    pub(super) fn push(&mut self, now: Time, job: &Job, steps: &mut Vec<Step>) {
         debug_assert!(
             job.cached_tokens <= job.prompt_tokens && job.output_tokens > 0,
             "{job:?}"
         );
-        if !self.config.can_ever_fit(&job) {
+        if job.tokens() > self.config.most_tokens() {
             steps.push(Step::Dropped {
                 key: job.key,
                 at: now,
@@ -242,7 +233,7 @@ impl Continuous {
             return;
         }
         self.catch_up(now);
-        let held = Held::new(&job);
+        let held = Held::new(job);
         self.waiting_blocks += self.blocks_to_join(&held);
         let place = self.waiting.push(self.rank(&held), held);
         match self.phase {
@@ -452,11 +443,11 @@ impl Continuous {
         let context = sequence.context(self.clock);
         let remaining = sequence.held.output_tokens - sequence.held.generated;
         let clock = self.clock + u64::from(remaining);
-        self.finishing.push(Reverse(Finish {
+        self.finishing.push(Finish {
             clock,
             admitted: sequence.admitted,
             slot,
-        }));
+        });
         self.kv.enter(self.clock, context);
         self.decoding += 1;
         self.context += context;
@@ -469,7 +460,7 @@ impl Continuous {
             .filter(|next| next.clock == self.clock)
             .map(|next| next.slot)
         {
-            self.finishing.pop();
+            self.finishing.take_next();
             let Sequence {
                 held, cancelled, ..
             } = self.release(slot);
@@ -488,16 +479,14 @@ impl Continuous {
         }
     }
 
-    /// The earliest finish, after dropping stale entries.
+    /// The earliest finish.
+    #[inline]
     fn next_finish(&mut self) -> Option<Finish> {
-        while let Some(Reverse(next)) = self.finishing.peek().copied() {
-            let there = self.sequences.get(next.slot as usize);
-            if there.is_some_and(|sequence| sequence.admitted == next.admitted) {
-                return Some(next);
-            }
-            self.finishing.pop();
-        }
-        None
+        let sequences = &self.sequences;
+        self.finishing.next(|finish| {
+            let there = sequences.get(finish.slot as usize);
+            there.is_some_and(|sequence| sequence.admitted == finish.admitted)
+        })
     }
 
     /// Lets the cancelled sequences go.

@@ -107,7 +107,7 @@ impl Driver {
         {
             self.queue.pop_front();
             self.jobs[job.key as usize].pushed = true;
-            self.executor.push(now, job, &mut self.steps);
+            self.executor.push(now, &job, &mut self.steps);
             self.read_steps(now);
         }
         if self.executor.outstanding() > 0 || !self.queue.is_empty() {

@@ -89,16 +89,16 @@ impl KvCache {
 
     fn growth_over(&self, clock: u64, count: u64) -> u64 {
         let (whole, rest) = self.split(count);
-        let until = self.phase(clock, 1) + 1;
-        let rest = rest as usize;
-        let turned = rest.saturating_sub(until);
-        let due = self.phases[until - (rest - turned)..until]
-            .iter()
-            .sum::<u32>()
-            + self.phases[self.phases.len() - turned..]
-                .iter()
-                .sum::<u32>();
-        whole * self.decoding + u64::from(due)
+        let number = |tokens: u64| i32::try_from(tokens).unwrap_or(i32::MAX);
+        let first = number(self.phase(clock, 1) as u64);
+        let (rest, block) = (number(rest), number(self.block));
+        // One pass over all phases, without a branch: which of them are due can hardly be foretold.
+        let due = (0..).zip(&self.phases).map(|(phase, sequences)| {
+            let turns: i32 = first - phase;
+            let wait = if turns < 0 { turns + block } else { turns };
+            if wait < rest { *sequences } else { 0 }
+        });
+        whole * self.decoding + u64::from(due.sum::<u32>())
     }
 
     /// Whether a sequence with `context` tokens needs a block for the last of them.

@@ -21,6 +21,7 @@ mod agreement;
 mod continuous;
 #[cfg(test)]
 mod drive;
+mod finishing;
 mod iteration_time;
 mod kv_cache;
 #[cfg(test)]
@@ -58,6 +59,14 @@ pub struct Job {
     pub prefill: Duration,
     /// Stated time from the first token to the last; used like `prefill`.
     pub decode: Duration,
+}
+
+impl Job {
+    /// Prompt and answer (tokens).
+    #[inline]
+    pub fn tokens(&self) -> u64 {
+        u64::from(self.prompt_tokens) + u64::from(self.output_tokens)
+    }
 }
 
 /// What a replica did with a job.
@@ -127,7 +136,15 @@ impl Config {
         }
     }
 
-    /// Longest prompt and answer together that a replica takes (tokens), where there is a limit.
+    /// Longest prompt and answer together that an empty replica could serve (tokens); `push` drops a longer job.
+    pub fn most_tokens(&self) -> u64 {
+        match self {
+            Self::Continuous(config) => config.most_tokens(),
+            Self::Slots { .. } | Self::Static(_) => u64::MAX,
+        }
+    }
+
+    /// Longest prompt and answer together that the context takes (tokens), where there is a limit.
     pub fn max_context_tokens(&self) -> Option<u32> {
         match self {
             Self::Continuous(config) => Some(config.max_context_tokens),
@@ -162,7 +179,7 @@ pub struct Counters {
 #[derive(Clone, Debug)]
 pub enum Executor {
     /// See [`Slots`].
-    Slots(Slots),
+    Slots(Box<Slots>),
     /// See [`Continuous`].
     Continuous(Box<Continuous>),
     /// See [`Static`].
@@ -173,20 +190,11 @@ impl Executor {
     /// An idle replica.
     pub fn new(config: &Config) -> Self {
         match config {
-            Config::Slots { slots } => Self::Slots(Slots::new(*slots)),
+            Config::Slots { slots } => Self::Slots(Box::new(Slots::new(*slots))),
             Config::Continuous(config) => {
                 Self::Continuous(Box::new(Continuous::new(config.clone())))
             }
             Config::Static(config) => Self::Static(Box::new(Static::new(config.clone()))),
-        }
-    }
-
-    /// Whether an empty replica could serve `job` at all. `push` drops a job that could not.
-    #[inline]
-    pub fn can_ever_fit(config: &Config, job: &Job) -> bool {
-        match config {
-            Config::Slots { .. } | Config::Static(_) => true,
-            Config::Continuous(config) => config.can_ever_fit(job),
         }
     }
 
@@ -203,7 +211,7 @@ impl Executor {
 
     /// Hands `job` over.
     #[inline]
-    pub fn push(&mut self, now: Time, job: Job, steps: &mut Vec<Step>) {
+    pub fn push(&mut self, now: Time, job: &Job, steps: &mut Vec<Step>) {
         match self {
             Self::Slots(slots) => slots.push(now, job, steps),
             Self::Continuous(batch) => batch.push(now, job, steps),

@@ -46,11 +46,11 @@ impl Slots {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, now: Time, job: Job, steps: &mut Vec<Step>) {
+    pub(super) fn push(&mut self, now: Time, job: &Job, steps: &mut Vec<Step>) {
         if self.has_room() {
-            self.start(now, &job, steps);
+            self.start(now, job, steps);
         } else {
-            self.waiting.push(job.priority, job);
+            self.waiting.push(job.priority, *job);
         }
     }
 
@@ -166,8 +166,8 @@ mod tests {
     #[test]
     fn a_job_takes_its_stated_times_and_the_next_follows_at_once() {
         let (mut slots, mut steps) = (Slots::new(1), Vec::new());
-        slots.push(at(1), job(7, 0), &mut steps);
-        slots.push(at(2), job(8, 0), &mut steps);
+        slots.push(at(1), &job(7, 0), &mut steps);
+        slots.push(at(2), &job(8, 0), &mut steps);
         assert_eq!(slots.wake_at(), Some(at(4)));
         slots.run(at(4), &mut steps);
         slots.run(at(7), &mut steps);
@@ -197,7 +197,7 @@ mod tests {
     fn a_cancel_frees_the_slot_at_once_and_the_highest_priority_takes_it() {
         let (mut slots, mut steps) = (Slots::new(1), Vec::new());
         for (key, priority) in [(1, 0), (2, 0), (3, 5), (4, 5)] {
-            slots.push(at(0), job(key, priority), &mut steps);
+            slots.push(at(0), &job(key, priority), &mut steps);
         }
         slots.cancel(at(1), 1, &mut steps);
         assert!(steps.contains(&Step::Joined { key: 3, at: at(1) }));
@@ -211,7 +211,7 @@ mod tests {
     fn equal_ends_come_in_order_of_start() {
         let (mut slots, mut steps) = (Slots::new(3), Vec::new());
         for key in [9, 4, 6] {
-            slots.push(at(0), job(key, 0), &mut steps);
+            slots.push(at(0), &job(key, 0), &mut steps);
         }
         steps.clear();
         slots.run(at(3), &mut steps);

@@ -83,8 +83,9 @@ impl Static {
         self.end.is_none() && self.waiting.len() < self.config.batch_size as usize
     }
 
-    pub(super) fn push(&mut self, now: Time, job: Job) {
-        self.waiting.push(job.priority, Arrived { job, at: now });
+    pub(super) fn push(&mut self, now: Time, job: &Job) {
+        let arrived = Arrived { job: *job, at: now };
+        self.waiting.push(job.priority, arrived);
         if self.end.is_none() {
             self.set_due(now);
         }

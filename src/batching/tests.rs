@@ -108,7 +108,7 @@ fn a_boundary_that_is_slept_through_is_where_it_was() {
     let begun = Time::from_secs(0.02);
     let mut executor = super::Executor::new(&Config::Continuous(continuous(4, 10, STEP)));
     let mut steps = Vec::new();
-    executor.push(Time::ZERO, job(0, 16, 100), &mut steps);
+    executor.push(Time::ZERO, &job(0, 16, 100), &mut steps);
     executor.run(Time::ZERO, &mut steps);
     assert!(
         executor.wake_at() > Some(Time::from_secs(2.0)),
@@ -123,7 +123,7 @@ fn a_boundary_that_is_slept_through_is_where_it_was() {
     ] {
         assert_eq!(executor.has_room(at, &job(1, 144, 1)), has_room, "at {at}");
         let mut joined = executor.clone();
-        joined.push(at, job(1, 16, 1), &mut steps);
+        joined.push(at, &job(1, 16, 1), &mut steps);
         assert_eq!(joined.wake_at(), Some(boundary), "at {at}");
         let mut left = executor.clone();
         left.cancel(at, 0, &mut steps);
@@ -426,7 +426,7 @@ fn a_failed_replica_names_all_it_held_and_starts_afresh() {
             ..job(key, 100, 50)
         };
         for key in [5, 3, 8] {
-            executor.push(Time::ZERO, work(key), &mut steps);
+            executor.push(Time::ZERO, &work(key), &mut steps);
         }
         if executor.wake_at() == Some(Time::ZERO) {
             executor.run(Time::ZERO, &mut steps);

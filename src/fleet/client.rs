@@ -68,7 +68,7 @@ impl<P: Probe> Fleet<P> {
         let record = &mut self.records[ticket.request as usize];
         let has_token = record
             .first_token
-            .is_some_and(|first| first + record.downlink <= now);
+            .is_some_and(|first| first + record.downlink() <= now);
         if record.generation == ticket.generation && record.place != Place::Ended && !has_token {
             record.deadline = now;
             self.client_timeout(ticket.request, ticket.generation);

@@ -104,7 +104,7 @@ pub struct DeploymentConfig {
     /// Stated time from the first token to the end \[s\].
     pub decode: Distribution,
     /// The same of a request that met a cold start, where it differs.
-    pub cold_service: Option<StatedTimes>,
+    pub cold_service: Option<Box<StatedTimes>>,
     /// What becomes of a request longer than the model's context.
     pub over_context: OverContext,
     /// Share of the benchmark's fixed prompt found in the prefix cache, 0 to 1.
@@ -348,7 +348,7 @@ pub enum Rule {
         target: f64,
     },
     /// Averages over a stable and a panic window (Knative's pod autoscaler).
-    Windowed(Windowed),
+    Windowed(Box<Windowed>),
     /// Each request that finds no replica with room starts one and waits for that one alone; where none may start, it is
     /// refused (429).
     PerRequest,

@@ -65,14 +65,15 @@ impl<P: Probe> Fleet<P> {
         let own = self.deployment(deployment);
         own.change_in_system(now, wakes, -1);
         own.ledger.cold_requests += u64::from(trace.cold);
-        if let Origin::Traffic(stream) = trace.origin {
+        if let Origin::Traffic(stream) = trace.origin
+            && own.has_clients
+        {
             self.think(deployment, stream);
         }
         self.close(request, &trace);
     }
 
     /// The client of a closed loop thinks, then sends its next request.
-    #[inline]
     pub(super) fn think(&mut self, deployment: u32, stream: u32) {
         let now = self.now();
         let traffic = &mut self.deployment(deployment).streams[stream as usize];
@@ -90,15 +91,16 @@ impl<P: Probe> Fleet<P> {
         };
         let record = self.record(request);
         record.place = Place::Ended;
-        record.observation = Some(Box::new(record.observe(id, trace)));
+        record.observe(id, trace);
         self.schedule(trace.end, Event::Observed { request });
     }
 
     /// The benchmark's client learns how its request ended.
     pub(super) fn observed(&mut self, request: u32) {
-        let observation = self.record(request).observation.take();
+        let client = self.record(request).client.take();
+        let observation = client.and_then(|client| client.observation);
         self.outbox
-            .push_back(*observation.expect("an ended request has an observation"));
+            .push_back(observation.expect("an ended request has an observation"));
         self.free_record(request);
     }
 
@@ -134,6 +136,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Whether a deployment has nothing ready and nothing on the way.
+    #[inline]
     fn is_asleep(&self, deployment: u32) -> bool {
         let own = &self.deployments[deployment as usize];
         own.ready == 0 && own.starting == 0
@@ -218,6 +221,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Refuses what waits for a deployment that has fallen asleep and that nobody who may wake it waits for.
+    #[inline]
     pub(super) fn refuse_stranded(&mut self, deployment: u32) {
         while self.is_asleep(deployment) && self.deployments[deployment as usize].waking == 0 {
             let Some(request) = self.deployment(deployment).held.pop() else {

@@ -37,6 +37,10 @@ pub(super) struct Deployment {
     /// Replicas that the windowed rule wants.
     pub(super) next_in_turn: usize,
     pub(super) draws: Box<Draws>,
+    /// Longest prompt and answer together that any of its replicas could serve \[tokens\].
+    pub(super) most_tokens: u64,
+    /// Whether clients of closed loops wait for its answers.
+    pub(super) has_clients: bool,
     pub(super) ledger: Ledger,
     /// Since when `below_floor` and `request_time` are unaccounted.
     accounted: Time,
@@ -136,11 +140,16 @@ impl Deployment {
             service: users(traffic, "service"),
         });
         let windows = match &config.scaling.rule {
-            Rule::Windowed(rule) => Some(Box::new(Windows::new(rule.clone()))),
+            Rule::Windowed(rule) => Some(Box::new(Windows::new(*rule.clone()))),
             _ => None,
         };
+        let traffic: Vec<TrafficStream> = traffic.collect();
+        let placements = config.placements.iter();
+        let most_tokens = placements.map(|place| place.batching.most_tokens()).max();
         Self {
-            streams: traffic.collect(),
+            has_clients: traffic.iter().any(|one| one.arrivals.clients() > 0),
+            most_tokens: most_tokens.unwrap_or(0),
+            streams: traffic,
             held: HoldQueue::default(),
             replicas: Vec::new(),
             open: Ranking::default(),

@@ -101,7 +101,7 @@ impl<P: Probe> Fleet<P> {
             self.replica(replica).placement,
         );
         let had_gpus = self.replica(replica).holds_gpus;
-        let place = std::mem::take(&mut self.replica(replica).place);
+        let place = std::mem::take(&mut self.replica(replica).holding.place);
         self.forget(replica);
         let own = &self.deployments[deployment as usize].config.placements[placement as usize];
         if let (true, Some(pool)) = (had_gpus, own.pool) {
@@ -144,11 +144,7 @@ impl<P: Probe> Fleet<P> {
     pub(super) fn account_replica(&mut self, replica: u32) {
         let now = self.now();
         let server = self.replica(replica);
-        let activity = server.does();
-        if activity != server.activity {
-            server.account(now);
-            server.activity = activity;
-        }
+        server.note(now, server.outstanding());
     }
 
     /// Books a replica's time so far.
@@ -157,10 +153,11 @@ impl<P: Probe> Fleet<P> {
         let server = &mut self.replicas[replica as usize];
         server.account(now);
         let ledger = &mut self.deployments[server.deployment as usize].ledger;
-        let gpus = (server.gpus, server.share);
+        let holding = &server.holding;
+        let gpus = (holding.gpus, holding.share);
         for activity in Activity::ALL {
             let span = std::mem::take(&mut server.times[activity as usize]);
-            ledger.book(activity, span, gpus, server.usd_per_gpu_hour);
+            ledger.book(activity, span, gpus, holding.usd_per_gpu_hour);
         }
     }
 

@@ -144,7 +144,7 @@ impl<P: Probe> Fleet<P> {
                 continue;
             }
             chosen.push(other);
-            let place = &self.replicas[other as usize].place;
+            let place = &self.replicas[other as usize].holding.place;
             let freed = room.get_or_insert_with(|| self.pools[pool].room.clone());
             freed.give(place);
             if freed.has_room(place.node, need) {
@@ -158,7 +158,7 @@ impl<P: Probe> Fleet<P> {
     /// Leaves out whom a place on `node` does not need, most recently used first.
     fn spare(&self, chosen: &mut Vec<u32>, room: &mut Room, node: usize, need: Need) {
         for index in (0..chosen.len()).rev() {
-            let place = &self.replicas[chosen[index] as usize].place;
+            let place = &self.replicas[chosen[index] as usize].holding.place;
             room.take_back(place);
             if place.node == node && !room.has_room(node, need) {
                 room.give(place);

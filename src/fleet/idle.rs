@@ -11,9 +11,12 @@ use crate::time::{Duration, Time};
 impl<P: Probe> Fleet<P> {
     /// A ready replica has nothing to do: its keep-alive counts from now.
     pub(super) fn became_idle(&mut self, replica: u32) {
-        self.unlist(replica);
-        self.account_replica(replica);
         let now = self.now();
+        let server = &mut self.replicas[replica as usize];
+        if server.is_evictable {
+            // By when it was idle before.
+            self.unlist(replica);
+        }
         let server = &mut self.replicas[replica as usize];
         let own = &mut self.deployments[server.deployment as usize];
         server.idle_since = now;
@@ -31,18 +34,21 @@ impl<P: Probe> Fleet<P> {
         } else {
             Time::MAX
         };
-        self.relist(replica);
+        self.update(replica);
         self.arm_idle(replica);
     }
 
-    /// Lists a replica where requests look for one and, if it is idle, where starts look for GPUs.
-    pub(super) fn relist(&mut self, replica: u32) {
+    /// Notes what a replica does from now on, and lists it where requests look for one and, if it is idle, where starts look
+    /// for GPUs; to be called after its work changes.
+    pub(super) fn update(&mut self, replica: u32) {
+        let now = self.now();
         let server = &mut self.replicas[replica as usize];
         let own = &mut self.deployments[server.deployment as usize];
         let outstanding = server.outstanding();
+        server.note(now, outstanding);
         let is_ready = server.stage == Stage::Ready;
         let is_open = is_ready && outstanding < server.most_requests as usize;
-        let rank = is_open.then(|| server.rank(own.config.idle_order));
+        let rank = is_open.then(|| server.rank(outstanding, own.config.idle_order));
         if rank != server.open_rank {
             match (server.open_rank, rank) {
                 (Some(old), Some(new)) => own.open.change(old, new),

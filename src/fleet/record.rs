@@ -15,11 +15,10 @@ pub(super) struct Record {
     pub(super) origin: Origin,
     pub(super) deployment: u32,
     pub(super) wakes: bool,
-    pub(super) due: Time,
     pub(super) sent: Time,
     pub(super) arrived: Time,
-    /// The way to the client.
-    pub(super) downlink: Duration,
+    /// What only a benchmark's request has.
+    pub(super) client: Option<Box<Client>>,
     /// When the client gives up, without a first token.
     pub(super) deadline: Time,
     pub(super) job: Job,
@@ -36,13 +35,23 @@ pub(super) struct Record {
     pub(super) first_token: Option<Time>,
     pub(super) cold: bool,
     pub(super) served_by: Option<(u32, u8)>,
-    /// The parts of its time to first token.
-    pub(super) network: Duration,
+    /// The parts of its time to first token, beside the network.
     pub(super) queue: Duration,
     pub(super) start: Option<Box<StartTimes>>,
     pub(super) prefill: Duration,
     pub(super) first_step: Duration,
-    pub(super) observation: Option<Box<Observation>>,
+}
+
+/// The benchmark's side of a request.
+#[derive(Debug)]
+pub(super) struct Client {
+    /// When it was to be sent.
+    pub(super) due: Time,
+    /// The way from the fleet, and that to it and back.
+    pub(super) downlink: Duration,
+    pub(super) network: Duration,
+    /// What it saw, which it has yet to learn.
+    pub(super) observation: Option<Observation>,
 }
 
 /// Where a request is.
@@ -68,10 +77,9 @@ impl Record {
             origin,
             deployment,
             wakes,
-            due: now,
             sent: now,
             arrived: now,
-            downlink: Duration::ZERO,
+            client: None,
             deadline: Time::MAX,
             job,
             model: 0,
@@ -84,19 +92,35 @@ impl Record {
             first_token: None,
             cold: false,
             served_by: None,
-            network: Duration::ZERO,
             queue: Duration::ZERO,
             start: None,
             prefill: Duration::ZERO,
             first_step: Duration::ZERO,
-            observation: None,
         }
+    }
+
+    /// Puts a request where another was.
+    #[inline]
+    pub(super) fn renew(&mut self, record: Self) {
+        // Emptied first, so that the rest is written in place.
+        (self.start, self.client) = (None, None);
+        *self = Self {
+            generation: self.generation,
+            ..record
+        };
+    }
+
+    /// The way to the client.
+    #[inline]
+    pub(super) fn downlink(&self) -> Duration {
+        let client = self.client.as_ref();
+        client.map_or(Duration::ZERO, |client| client.downlink)
     }
 
     /// Whether news that leaves the fleet at `at` reaches the client before it gives up.
     #[inline]
     pub(super) fn is_heard(&self, at: Time) -> bool {
-        at + self.downlink <= self.deadline
+        at + self.downlink() <= self.deadline
     }
 
     /// The story of the request, over on the fleet's side at `at`.
@@ -106,7 +130,7 @@ impl Record {
         let first_token = self
             .first_token
             .filter(|&first| first <= at)
-            .map(|first| first + self.downlink);
+            .map(|first| first + self.downlink());
         let gave_up = outcome == Outcome::TimedOut;
         RequestTrace {
             origin: self.origin,
@@ -117,7 +141,7 @@ impl Record {
             end: if gave_up {
                 self.deadline
             } else {
-                at + self.downlink
+                at + self.downlink()
             },
             outcome,
             cold: self.cold,
@@ -126,7 +150,7 @@ impl Record {
             prompt_tokens: self.job.prompt_tokens,
             output_tokens: self.job.output_tokens,
             parts: Parts {
-                network: self.network,
+                network: self.network(),
                 queue: self.queue,
                 start: self.start.as_deref().copied().unwrap_or_default(),
                 prefill: self.prefill,
@@ -135,21 +159,32 @@ impl Record {
         }
     }
 
-    pub(super) fn observe(&self, id: RequestId, trace: &RequestTrace) -> Observation {
+    /// The way to the fleet and back.
+    #[inline]
+    fn network(&self) -> Duration {
+        let client = self.client.as_ref();
+        client.map_or(Duration::ZERO, |client| client.network)
+    }
+
+    /// Writes down what the benchmark's client will learn of its request, called `id`.
+    pub(super) fn observe(&mut self, id: RequestId, trace: &RequestTrace) {
         let tokens = if trace.outcome == Outcome::Succeeded {
             trace.output_tokens
         } else {
             0
         };
-        Observation::new(
+        let Some(client) = &mut self.client else {
+            return;
+        };
+        client.observation = Some(Observation::new(
             id,
             EndpointId(self.deployment),
-            self.due,
+            client.due,
             self.sent,
             trace.first_token,
             trace.end,
             tokens,
             trace.outcome,
-        )
+        ));
     }
 }

@@ -75,8 +75,9 @@ impl Stage {
 /// Time spent in each phase of a start, by [`StartPhase`].
 pub(super) type StartTimes = [Duration; StartPhase::ALL.len()];
 
-/// One model server.
+/// One model server. What is looked at seldom lies apart, so that the rest fills few lines of the processor's cache.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(super) struct Replica {
     /// Names it in results; never used twice.
     pub(super) serial: u32,
@@ -85,24 +86,13 @@ pub(super) struct Replica {
     pub(super) generation: u32,
     pub(super) stage: Stage,
     pub(super) placement: u8,
-    /// Which start plan it runs: a rung, or past them remote storage.
-    pub(super) rung: usize,
-    /// Where its node has the weights, if it starts from remote storage.
-    pub(super) level: Level,
     pub(super) holds_gpus: bool,
-    /// Where its GPUs are.
-    pub(super) place: Place,
-    /// GPUs it holds, how much of each, and their price [USD per GPU-hour].
-    pub(super) gpus: u32,
-    pub(super) share: Share,
-    pub(super) usd_per_gpu_hour: f64,
+    pub(super) holding: Box<Holding>,
+    pub(super) start: Box<Start>,
     /// The pool they come from, if that takes them back from idle replicas.
     pub(super) evicting_pool: Option<usize>,
     /// Requests with which it has no room for more.
     pub(super) most_requests: u32,
-    pub(super) next_phase: usize,
-    /// The phases run so far and when each began.
-    pub(super) phases: Vec<(StartPhase, Time)>,
     pub(super) ready_at: Time,
     pub(super) executor: Executor,
     /// The models in it, where several share it.
@@ -131,6 +121,29 @@ pub(super) struct Replica {
     pub(super) times: [Duration; Activity::ALL.len()],
 }
 
+/// What a replica holds of a stock.
+#[derive(Debug)]
+pub(super) struct Holding {
+    /// Where its GPUs are.
+    pub(super) place: Place,
+    /// GPUs it holds, how much of each, and their price [USD per GPU-hour].
+    pub(super) gpus: u32,
+    pub(super) share: Share,
+    pub(super) usd_per_gpu_hour: f64,
+}
+
+/// How a replica starts.
+#[derive(Debug)]
+pub(super) struct Start {
+    /// Which start plan it runs: a rung, or past them remote storage.
+    pub(super) rung: usize,
+    /// Where its node has the weights, if it starts from remote storage.
+    pub(super) level: Level,
+    pub(super) next_phase: usize,
+    /// The phases run so far and when each began.
+    pub(super) phases: Vec<(StartPhase, Time)>,
+}
+
 impl Replica {
     /// Moves on in life.
     ///
@@ -147,8 +160,8 @@ impl Replica {
 
     /// Lower takes a request first: fewest requests, then the order of idle replicas.
     #[inline]
-    pub(super) fn rank(&self, order: IdleOrder) -> u128 {
-        (self.outstanding() as u128) << 96 | self.idle_rank(order)
+    pub(super) fn rank(&self, outstanding: usize, order: IdleOrder) -> u128 {
+        (outstanding as u128) << 96 | self.idle_rank(order)
     }
 
     /// Its place among idle replicas; lower comes first. 96 bits.
@@ -174,11 +187,14 @@ impl Replica {
         self.executor.outstanding() + self.queue.len()
     }
 
-    /// What it does, as far as the bill is concerned; nothing without GPUs.
+    /// Notes what it does from now on with so many requests, as far as the bill is concerned; nothing without GPUs.
     #[inline]
-    pub(super) fn does(&self) -> Option<Activity> {
-        let activity = Activity::of(self.stage, self.outstanding() > 0);
-        activity.filter(|_| self.holds_gpus)
+    pub(super) fn note(&mut self, now: Time, outstanding: usize) {
+        let activity = Activity::of(self.stage, outstanding > 0).filter(|_| self.holds_gpus);
+        if activity != self.activity {
+            self.account(now);
+            self.activity = activity;
+        }
     }
 
     /// Adds the time since last asked to what it was said to do.
@@ -203,8 +219,9 @@ impl Replica {
             return None;
         }
         let mut times = Box::new(StartTimes::default());
-        for (index, &(phase, begun)) in self.phases.iter().enumerate() {
+        for (index, &(phase, begun)) in self.start.phases.iter().enumerate() {
             let over = self
+                .start
                 .phases
                 .get(index + 1)
                 .map_or(self.ready_at, |&(_, next)| next);

@@ -5,9 +5,9 @@ use super::config::{OverContext, Router, Rule};
 use super::departures::Refusal;
 use super::event::Event;
 use super::probe::{Origin, Probe};
-use super::record::{Place, Record};
+use super::record::{Client, Place, Record};
 use super::{Fleet, Stage};
-use crate::batching::{Executor, Job, Step};
+use crate::batching::{Job, Step};
 use crate::distribution::Distribution;
 use crate::request::Request;
 use crate::target::Target;
@@ -19,16 +19,15 @@ impl<P: Probe> Fleet<P> {
     }
 
     #[inline]
-    fn new_record(&mut self, mut record: Record) -> u32 {
-        if let Some(place) = self.free_records.pop() {
-            let old = &mut self.records[place as usize];
-            (record.generation, record.job.key) = (old.generation, place);
-            *old = record;
-            return place;
-        }
-        let place = self.records.len() as u32;
-        record.job.key = place;
-        self.records.push(record);
+    fn new_record(&mut self, record: Record) -> u32 {
+        let place = if let Some(place) = self.free_records.pop() {
+            self.records[place as usize].renew(record);
+            place
+        } else {
+            self.records.push(record);
+            self.records.len() as u32 - 1
+        };
+        self.records[place as usize].job.key = place;
         place
     }
 
@@ -55,9 +54,12 @@ impl<P: Probe> Fleet<P> {
         let downlink = Duration::from_secs(rtt / 2.0);
         let job = self.benchmark_job(deployment, &request);
         let key = self.new_record(Record {
-            due: request.due,
-            downlink,
-            network: uplink + downlink,
+            client: Some(Box::new(Client {
+                due: request.due,
+                downlink,
+                network: uplink + downlink,
+                observation: None,
+            })),
             ..Record::fresh(Origin::Benchmark(request.id), deployment, true, now, job)
         });
         let generation = self.record(key).generation;
@@ -103,7 +105,7 @@ impl<P: Probe> Fleet<P> {
         let own = &mut self.deployments[deployment as usize];
         let config = &own.config.traffic[stream as usize];
         let traffic = &mut own.streams[stream as usize];
-        let row = *traffic.arrivals.row();
+        let row = traffic.arrivals.row();
         let mut drawn = |law: &Distribution| tokens(law.sample(&mut traffic.lengths));
         let prompt_tokens = row
             .prompt_tokens
@@ -179,8 +181,7 @@ impl<P: Probe> Fleet<P> {
         self.truncate(request, deployment);
         let job = &self.records[request as usize].job;
         let own = &self.deployments[deployment as usize];
-        let mut places = own.config.placements.iter();
-        let fits = places.any(|place| Executor::can_ever_fit(&place.batching, job));
+        let fits = job.tokens() <= own.most_tokens;
         let is_asleep = own.ready == 0;
         if !fits {
             self.refuse(request, Refusal::CannotFit);
@@ -263,8 +264,7 @@ impl<P: Probe> Fleet<P> {
         self.replica(replica).queue.push_front(request);
         self.replica(replica).outstays = false;
         self.record(request).place = Place::Queued(replica);
-        self.account_replica(replica);
-        self.relist(replica);
+        self.update(replica);
     }
 
     /// A replica that starts keeps a request for itself.
@@ -317,7 +317,8 @@ impl<P: Probe> Fleet<P> {
         }
     }
 
-    fn has_room(&self, replica: u32, request: u32) -> bool {
+    #[inline]
+    pub(super) fn has_room(&self, replica: u32, request: u32) -> bool {
         self.replicas[replica as usize].has_room(self.now(), &self.records[request as usize])
     }
 
@@ -354,27 +355,30 @@ impl<P: Probe> Fleet<P> {
         }
     }
 
-    /// Whether requests are held that might be served now that `replica` has changed. The other replicas had no room for the
-    /// first of them before and have none now.
-    fn may_pull(&mut self, deployment: u32, replica: u32) -> bool {
+    /// Serves held requests now that `replica` has changed. The other replicas had no room for the first of them before and
+    /// have none now.
+    #[inline]
+    fn pull_for(&mut self, deployment: u32, replica: u32) {
         let own = &self.deployments[deployment as usize];
         let Some(request) = own.held.head() else {
-            return false;
+            return;
         };
         let is_in_order = own.config.sharing.is_none();
-        if own.config.router == Router::SharedQueue
-            && is_in_order
-            && !self.has_room(replica, request)
-        {
-            return false;
+        if own.config.router == Router::SharedQueue && is_in_order {
+            if !self.has_room(replica, request) {
+                return;
+            }
+            self.deployment(deployment).held.pop();
+            self.admit(replica, request);
+        } else {
+            self.update(replica);
         }
-        self.relist(replica);
-        true
+        self.pull(deployment);
     }
 
     /// Moves a replica's own queue into its executor while there is room.
     pub(super) fn feed(&mut self, replica: u32) {
-        while let Some(&request) = self.replica(replica).queue.front() {
+        while let Some(&request) = self.replicas[replica as usize].queue.front() {
             if !self.has_room(replica, request) {
                 return;
             }
@@ -400,14 +404,12 @@ impl<P: Probe> Fleet<P> {
         record.cold = server.ready_at > record.arrived || server.serial >= record.unborn;
         record.served_by = Some((server.serial, server.placement));
         (record.admitted, record.place) = (now, Place::Running(replica));
-        let mut job = record.job;
         if record.cold {
-            self.deployments[record.deployment as usize].slow_down(&mut job);
+            self.deployments[record.deployment as usize].slow_down(&mut record.job);
         }
         server.outstays = false;
-        server.executor.push(now, job, &mut self.steps);
-        self.account_replica(replica);
-        self.relist(replica);
+        server.executor.push(now, &record.job, &mut self.steps);
+        self.update(replica);
         self.follow(replica);
     }
 
@@ -474,9 +476,8 @@ impl<P: Probe> Fleet<P> {
     #[inline]
     fn take_steps(&mut self) -> bool {
         let mut has_ended = false;
-        let mut steps = std::mem::take(&mut self.steps);
-        for &step in &steps {
-            match step {
+        for index in 0..self.steps.len() {
+            match self.steps[index] {
                 Step::Joined { key, at } => {
                     let record = self.record(key);
                     if record.joined.is_none() {
@@ -490,7 +491,7 @@ impl<P: Probe> Fleet<P> {
                     let since_joined = at.since(record.joined.unwrap_or(record.admitted));
                     record.prefill = prefill.min(since_joined);
                     record.first_step = since_joined - record.prefill;
-                    let (origin, downlink) = (record.origin, record.downlink);
+                    let (origin, downlink) = (record.origin, record.downlink());
                     self.probe.first_token(origin, at, at + downlink);
                 }
                 Step::Finished { key, at } => {
@@ -504,8 +505,7 @@ impl<P: Probe> Fleet<P> {
                 Step::Preempted { .. } => {}
             }
         }
-        steps.clear();
-        self.steps = steps;
+        self.steps.clear();
         has_ended
     }
 
@@ -546,14 +546,14 @@ impl<P: Probe> Fleet<P> {
         let (deployment, is_done) = (server.deployment, server.executor.is_idle());
         match server.stage {
             Stage::Ready => {
-                self.feed(replica);
-                if self.may_pull(deployment, replica) {
-                    self.pull(deployment);
+                if !server.queue.is_empty() {
+                    self.feed(replica);
                 }
+                self.pull_for(deployment, replica);
                 if self.replica(replica).is_idle() {
                     self.became_idle(replica);
                 } else {
-                    self.relist(replica);
+                    self.update(replica);
                 }
             }
             Stage::Draining if is_done => self.stop(replica),

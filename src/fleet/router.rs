@@ -3,33 +3,34 @@
 use super::config::Router;
 use super::probe::Probe;
 use super::{Fleet, Stage};
-use crate::target::Target;
 use rand::RngExt;
 
 impl<P: Probe> Fleet<P> {
     /// The ready replica with room for a request: the one with the fewest requests, idle ones in the deployment's order.
+    #[inline]
     pub(super) fn choose_free(&self, deployment: u32, request: u32) -> Option<u32> {
         let own = &self.deployments[deployment as usize];
         if own.ready == 0 {
             return None;
         }
-        let record = &self.records[request as usize];
-        let now = self.now();
-        let has_room = |replica: u32| self.replicas[replica as usize].has_room(now, record);
-        if own.config.sharing.is_some() {
-            // Rather one that has the model than one that must switch.
-            let has_model = |replica: u32| {
-                let residents = self.replicas[replica as usize].residents.as_ref();
-                residents.is_some_and(|residents| residents.has(record.model))
-            };
-            let there = own
-                .open
-                .find(|replica| has_model(replica) && has_room(replica));
-            if there.is_some() {
-                return there;
-            }
-        }
-        own.open.find(has_room)
+        let one = if own.config.sharing.is_some() {
+            self.free_with_model(deployment, request)
+        } else {
+            None
+        };
+        one.or_else(|| own.open.find(|replica| self.has_room(replica, request)))
+    }
+
+    /// Where models share replicas: rather one that has the request's model than one that must switch.
+    fn free_with_model(&self, deployment: u32, request: u32) -> Option<u32> {
+        let model = self.records[request as usize].model;
+        let has_model = |replica: u32| {
+            let residents = self.replicas[replica as usize].residents.as_ref();
+            residents.is_some_and(|residents| residents.has(model))
+        };
+        let own = &self.deployments[deployment as usize];
+        own.open
+            .find(|replica| has_model(replica) && self.has_room(replica, request))
     }
 
     /// The ready replica whose own queue takes the next request. There is one.

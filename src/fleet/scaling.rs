@@ -11,6 +11,7 @@ use crate::time::Time;
 
 impl<P: Probe> Fleet<P> {
     /// Starts what the deployment's rule and warm pool want now.
+    #[inline]
     pub(super) fn scale(&mut self, deployment: u32) {
         let own = &self.deployments[deployment as usize];
         let wanted = own.wanted();
@@ -22,6 +23,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Requests have left: stops what their presence alone had kept or started.
+    #[inline]
     pub(super) fn settle(&mut self, deployment: u32) {
         self.cancel_surplus_starts(deployment);
         if self.deployments[deployment as usize].keeps_expired && self.may_stop(deployment) {
@@ -31,12 +33,18 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Gives up starts that nobody needs: those that still wait for GPUs, and others where the scenario says so.
+    #[inline]
     pub(super) fn cancel_surplus_starts(&mut self, deployment: u32) {
         let own = &self.deployments[deployment as usize];
         // Rules with ticks decide about their starts when they look; a start of one request never waits for GPUs.
-        if !matches!(own.config.scaling.rule, Rule::Arrival { .. }) {
-            return;
+        if own.starting > 0 && matches!(own.config.scaling.rule, Rule::Arrival { .. }) {
+            self.cancel_surplus(deployment);
         }
+    }
+
+    #[inline(never)]
+    fn cancel_surplus(&mut self, deployment: u32) {
+        let own = &self.deployments[deployment as usize];
         let cancels = own.config.scaling.cancel_surplus_starts;
         if !cancels && self.waiting_starts.is_empty() {
             return;

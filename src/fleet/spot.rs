@@ -131,7 +131,7 @@ impl<P: Probe> Fleet<P> {
                 let server = &self.replicas[replica as usize];
                 let own = &self.deployments[server.deployment as usize].config;
                 server.holds_gpus
-                    && server.place.node == node as usize
+                    && server.holding.place.node == node as usize
                     && own.placements[server.placement as usize].pool == Some(pool as usize)
             })
             .collect();

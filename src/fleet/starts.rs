@@ -7,7 +7,7 @@ use super::gpu_pool::Place;
 use super::ledger::Activity;
 use super::node_cache::Level;
 use super::probe::Probe;
-use super::replica::Replica;
+use super::replica::{Holding, Replica, Start};
 use super::sharing::Residents;
 use super::{Fleet, Stage};
 use crate::batching::Executor;
@@ -40,12 +40,13 @@ impl<P: Probe> Fleet<P> {
         own.ledger.peak_replicas = own.ledger.peak_replicas.max(own.ready + own.starting);
         self.schedule_refill(deployment, rung);
         let replica = self.new_replica(deployment, Stage::Provisioning);
-        self.replica(replica).rung = rung;
+        self.replica(replica).start.rung = rung;
         self.tell(replica);
         if let Some(request) = request {
             self.keep_for(replica, request);
         }
         self.replica(replica)
+            .start
             .phases
             .push((StartPhase::GpuWait, now));
         if self.waits_behind(replica) || !self.take_gpus(replica) {
@@ -66,17 +67,21 @@ impl<P: Probe> Fleet<P> {
             generation: 0,
             stage,
             placement: 0,
-            rung: 0,
-            level: Level::Remote,
             holds_gpus: false,
-            place: Place::default(),
-            gpus: 0,
-            share: Share::WHOLE,
-            usd_per_gpu_hour: 0.0,
+            holding: Box::new(Holding {
+                place: Place::default(),
+                gpus: 0,
+                share: Share::WHOLE,
+                usd_per_gpu_hour: 0.0,
+            }),
+            start: Box::new(Start {
+                rung: 0,
+                level: Level::Remote,
+                next_phase: 0,
+                phases: Vec::new(),
+            }),
             evicting_pool: None,
             most_requests: 0,
-            next_phase: 0,
-            phases: Vec::new(),
             ready_at: Time::MAX,
             executor,
             residents: None,
@@ -131,15 +136,19 @@ impl<P: Probe> Fleet<P> {
         };
         let own = &self.deployments[deployment as usize].config.placements[placement as usize];
         let server = &mut self.replicas[replica as usize];
-        (server.placement, server.place) = (placement, place);
+        server.placement = placement;
         server.executor = Executor::new(&own.batching);
         let sharing = self.deployments[deployment as usize]
             .config
             .sharing
             .as_ref();
         server.residents = sharing.map(|sharing| Box::new(Residents::new(sharing)));
-        (server.gpus, server.share) = (own.gpus, own.share);
-        server.usd_per_gpu_hour = own.usd_per_gpu_hour;
+        *server.holding = Holding {
+            place,
+            gpus: own.gpus,
+            share: own.share,
+            usd_per_gpu_hour: own.usd_per_gpu_hour,
+        };
         server.evicting_pool = own.pool.filter(|&pool| self.pools[pool].evict_idle);
         server.most_requests = own.batching.most_requests().unwrap_or(u32::MAX);
         server.holds_gpus = true;
@@ -167,10 +176,10 @@ impl<P: Probe> Fleet<P> {
         let server = &mut self.replicas[replica as usize];
         let own = &mut self.deployments[server.deployment as usize];
         let pool = own.config.placements[server.placement as usize].pool;
-        if let Some(pool) = pool.filter(|_| server.rung == own.config.rungs.len()) {
+        if let Some(pool) = pool.filter(|_| server.start.rung == own.config.rungs.len()) {
             let weights = (server.deployment, server.placement);
-            server.level = self.pools[pool].level(server.place.node, weights);
-            match server.level {
+            server.start.level = self.pools[pool].level(server.holding.place.node, weights);
+            match server.start.level {
                 Level::Ram => own.ledger.cached_starts[0] += 1,
                 Level::Disk => own.ledger.cached_starts[1] += 1,
                 Level::Remote => {}
@@ -185,7 +194,7 @@ impl<P: Probe> Fleet<P> {
         let placement = &own.placements[server.placement as usize];
         if let Some(pool) = placement.pool {
             let weights = (server.deployment, server.placement);
-            self.pools[pool].used(server.place.node, weights, placement.weight_bytes);
+            self.pools[pool].used(server.holding.place.node, weights, placement.weight_bytes);
         }
     }
 
@@ -193,24 +202,24 @@ impl<P: Probe> Fleet<P> {
         let server = &self.replicas[replica as usize];
         let config = &self.deployments[server.deployment as usize].config;
         let placement = &config.placements[server.placement as usize];
-        match server.level {
+        match server.start.level {
             Level::Ram => &placement.cached[0],
             Level::Disk => &placement.cached[1],
-            Level::Remote => &placement.starts[server.rung],
+            Level::Remote => &placement.starts[server.start.rung],
         }
     }
 
     /// Begins the next phase of a start, or ends the start.
     fn next_phase(&mut self, replica: u32) {
-        let index = self.replica(replica).next_phase;
+        let index = self.replica(replica).start.next_phase;
         let Some(plan) = self.plan(replica).phases.get(index).cloned() else {
             let now = self.now();
             self.replica(replica).ready_at = now;
             return self.become_ready(replica);
         };
         let now = self.now();
-        self.replica(replica).next_phase += 1;
-        self.replica(replica).phases.push((plan.phase, now));
+        self.replica(replica).start.next_phase += 1;
+        self.replica(replica).start.phases.push((plan.phase, now));
         if self.replica(replica).stage < Stage::of(plan.phase) {
             self.replica(replica).become_stage(Stage::of(plan.phase));
             self.tell(replica);
@@ -317,7 +326,12 @@ impl<P: Probe> Fleet<P> {
     /// Gives up a start.
     pub(super) fn cancel_start(&mut self, replica: u32) {
         let now = self.now();
-        let begun = self.replica(replica).phases.get(1).map(|&(_, begun)| begun);
+        let begun = self
+            .replica(replica)
+            .start
+            .phases
+            .get(1)
+            .map(|&(_, begun)| begun);
         let (deployment, placement) = (
             self.replica(replica).deployment,
             self.replica(replica).placement,

@@ -252,7 +252,7 @@ fn executed(max_sequences: u32, jobs: &[(f64, Job)]) -> (Vec<[Time; 2]>, Counter
             }
             (_, arrival) => {
                 if let (Some(at), Some((_, job))) = (arrival, coming.next()) {
-                    executor.push(at, *job, &mut steps);
+                    executor.push(at, job, &mut steps);
                 }
             }
         }

@@ -36,7 +36,7 @@ pub enum Pattern {
     /// At these offsets from the start of the measured window and never else, in order.
     At(Vec<Duration>),
     /// As in a trace, from the run's origin on.
-    Trace(Replay),
+    Trace(Box<Replay>),
     /// A closed loop: each client thinks, sends a request, waits for its end, and thinks again.
     Closed {
         /// How many clients.
@@ -104,11 +104,18 @@ pub struct Arrivals {
     /// State of the MMPP and when it ends \[s\].
     state: usize,
     state_ends: f64,
-    /// The trace, once it is read.
-    replaying: Option<Box<Replaying>>,
+    /// The trace, where there is one.
+    trace: Option<Box<Trace>>,
+}
+
+/// A trace under way.
+#[derive(Debug)]
+struct Trace {
+    /// Once it is read.
+    replaying: Option<Replaying>,
     /// The row of the last arrival.
     row: Row,
-    /// What deals the rows of a trace to its replays.
+    /// What deals the rows to the trace's replays.
     deal: Stream,
 }
 
@@ -127,9 +134,17 @@ impl Arrivals {
             }
             .sample(&mut stream);
         }
+        let is_trace = matches!(process.pattern, Pattern::Trace(_));
+        let trace = is_trace.then(|| {
+            Box::new(Trace {
+                replaying: None,
+                row: Row::default(),
+                deal: stream.clone(),
+            })
+        });
         Self {
             process,
-            deal: stream.clone(),
+            trace,
             stream,
             phase: phase.as_secs(),
             window,
@@ -137,20 +152,33 @@ impl Arrivals {
             count: 0,
             state,
             state_ends,
-            replaying: None,
-            row: Row::default(),
         }
     }
 
     /// The same, with the rows of a trace dealt by a stream that others share.
     #[must_use]
-    pub fn dealt_by(self, deal: Stream) -> Self {
-        Self { deal, ..self }
+    pub fn dealt_by(mut self, deal: Stream) -> Self {
+        if let Some(trace) = &mut self.trace {
+            trace.deal = deal;
+        }
+        self
+    }
+
+    /// The next arrival of a random process.
+    #[inline]
+    fn drawn(&mut self) -> Option<Time> {
+        let work = self.work();
+        self.at = self.consume(work)?;
+        self.count += 1;
+        Some(Time::from_secs(self.at))
     }
 
     /// What a trace tells of the last arrival's lengths.
-    pub fn row(&self) -> &Row {
-        &self.row
+    #[inline]
+    pub fn row(&self) -> Row {
+        self.trace
+            .as_ref()
+            .map_or(Row::default(), |trace| trace.row)
     }
 
     /// The next arrival of a trace.
@@ -158,11 +186,15 @@ impl Arrivals {
         let Pattern::Trace(replay) = &self.process.pattern else {
             return None;
         };
-        let replaying = self.replaying.get_or_insert_with(|| {
-            Box::new(Replaying::new(replay, self.stream.clone(), &self.deal))
-        });
-        let (at, row) = replaying.next()?;
-        self.row = row;
+        let Trace {
+            replaying,
+            row,
+            deal,
+        } = &mut **self.trace.as_mut()?;
+        let replaying =
+            replaying.get_or_insert_with(|| Replaying::new(replay, self.stream.clone(), deal));
+        let (at, next) = replaying.next()?;
+        *row = next;
         Some(at)
     }
 
@@ -256,18 +288,16 @@ impl Iterator for Arrivals {
     type Item = Time;
 
     fn next(&mut self) -> Option<Time> {
-        if let Pattern::At(offsets) = &self.process.pattern {
-            let offset = *offsets.get(self.count)?;
-            self.count += 1;
-            return Some(self.window + offset);
+        match &self.process.pattern {
+            Pattern::Renewal { .. } | Pattern::Mmpp { .. } => self.drawn(),
+            Pattern::At(offsets) => {
+                let offset = *offsets.get(self.count)?;
+                self.count += 1;
+                Some(self.window + offset)
+            }
+            Pattern::Trace(_) => self.replayed(),
+            Pattern::Closed { .. } => None,
         }
-        if matches!(self.process.pattern, Pattern::Trace(_)) {
-            return self.replayed();
-        }
-        let work = self.work();
-        self.at = self.consume(work)?;
-        self.count += 1;
-        Some(Time::from_secs(self.at))
     }
 }
 

@@ -75,7 +75,7 @@ pub(super) fn read(
         losses: losses(reader.table("losses")),
         prefill: service.prefill.clone(),
         decode: service.decode.clone(),
-        cold_service: service.cold.clone(),
+        cold_service: service.cold.clone().map(Box::new),
         over_context: service.over_context,
         placements,
         gpu_priority: reader.or_default("gpu_priority", &Kind::whole().at_most("255"), "0") as u8,

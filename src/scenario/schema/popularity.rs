@@ -359,7 +359,8 @@ fn bursts(reader: &mut Reader<'_>, total: f64) -> Bursts {
         "mmpp" => mmpp(&mut inner),
         "trace" => {
             let replay = replay::of_all_models(&mut inner, total);
-            Bursts::Rows(replay.map_or_else(|| ArrivalProcess::none().pattern, Pattern::Trace))
+            let pattern = replay.map(|replay| Pattern::Trace(Box::new(replay)));
+            Bursts::Rows(pattern.unwrap_or_else(|| ArrivalProcess::none().pattern))
         }
         "deterministic" => Bursts::Gaps(Distribution::Constant(1.0)),
         _ => Bursts::Gaps(Distribution::Exponential { mean: 1.0 }),
@@ -394,11 +395,11 @@ impl Bursts {
     /// The requests of a model at this rate, whose share of all lies between those of more popular and of less popular ones.
     fn pattern(&self, rate: f64, [from, to]: [f64; 2]) -> Pattern {
         match self {
-            Self::Rows(Pattern::Trace(replay)) => Pattern::Trace(Replay {
+            Self::Rows(Pattern::Trace(replay)) => Pattern::Trace(Box::new(Replay {
                 // Numbers are below one, so the last model takes what rounding leaves.
                 slice: [from, if to > 1.0 - 1e-9 { 1.0 } else { to }],
-                ..replay.clone()
-            }),
+                ..Replay::clone(replay)
+            })),
             Self::Rows(pattern) => pattern.clone(),
             Self::Gaps(gap) => Pattern::Renewal {
                 rate,

@@ -14,7 +14,7 @@ const MOST_FACTOR: f64 = 100.0;
 
 /// Reads the table. A file that cannot be replayed is a problem of the scenario.
 pub(super) fn read(inner: &mut Reader<'_>) -> Option<Pattern> {
-    replay(inner, None).map(Pattern::Trace)
+    replay(inner, None).map(|replay| Pattern::Trace(Box::new(replay)))
 }
 
 /// Reads the table of a trace whose rows are dealt to all models of a popularity, which says how many requests there are.

@@ -192,11 +192,11 @@ fn rule(reader: &mut Reader<'_>, target: f64, preset: &Preset) -> Rule {
         },
         "concurrency" => {
             let target = own_target(&mut inner);
-            Rule::Windowed(windowed(&mut inner, Metric::Concurrency, target))
+            Rule::Windowed(Box::new(windowed(&mut inner, Metric::Concurrency, target)))
         }
         "rate" => {
             let target = inner.required("target", &Kind::rate().positive().at_most("1000000/s"));
-            Rule::Windowed(windowed(&mut inner, Metric::Rate, target))
+            Rule::Windowed(Box::new(windowed(&mut inner, Metric::Rate, target)))
         }
         "per-request" => Rule::PerRequest,
         "fixed" => Rule::Fixed,

@@ -79,7 +79,7 @@ impl Sample {
             slice: [0.0, 1.0],
         };
         let process = ArrivalProcess {
-            pattern: Pattern::Trace(replay),
+            pattern: Pattern::Trace(Box::new(replay)),
             curve: Curve::FLAT,
         };
         let stream = Streams::new(SEED, 0).stream("trace/spread");
