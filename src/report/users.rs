@@ -18,6 +18,15 @@ pub(super) fn head(figure: Figure) -> &'static str {
     }
 }
 
+/// The head of a figure's row.
+pub(super) fn row_head(figure: Figure) -> String {
+    match figure {
+        Figure::Unanswered => "unanswered %".to_owned(),
+        Figure::GpuHours => "GPU-hours".to_owned(),
+        other => head(other).replace('\n', " "),
+    }
+}
+
 /// What a figure is called within a sentence.
 pub(super) fn name(figure: Figure) -> &'static str {
     match figure {

@@ -90,7 +90,7 @@ fn best_columns(report: &CompareReport<'_>) -> Vec<Column> {
     columns.push(Column::text("best", cells(&best)));
     columns.push(Column::numbers("sure\n%", cells(&sure)));
     for (side, name) in report.comparison.sides.iter().enumerate() {
-        let head = format!("{name}\n{}", users::head(metric).replace('\n', " "));
+        let head = format!("{name}\n{}", users::row_head(metric));
         let of_side = |one: &Subject| shown_or_none(one.sides[side].as_ref(), metric);
         let rank = if side < 3 { 0 } else { 2 };
         columns.push(Column::numbers(&head, cells(&of_side)).rank(rank));
@@ -175,10 +175,7 @@ fn pair_columns(
     let above = |figure| other.above(reference, figure);
     let sides = &report.comparison.sides;
     vec![
-        Column::text(
-            "",
-            cells(&|one| users::head(one).replace("-\n", "-").replace('\n', " ")),
-        ),
+        Column::text("", cells(&|one| users::row_head(one))),
         Column::numbers(&sides[first], cells(&|one| of(reference, one))),
         Column::numbers(&sides[second], cells(&|one| of(other, one))),
         Column::numbers(
