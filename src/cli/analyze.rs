@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::figures;
 use super::files::{Tables, read, zone};
-use super::options::{FormatName, Statistics};
+use super::options::{FormatName, Statistics, seed};
 use super::terminal::Terminal;
 use crate::import::Imported;
 use crate::measure::analysis::Method;
@@ -48,6 +48,7 @@ pub(super) struct Analyze {
         long,
         value_name = "N",
         default_value_t = 0,
+        value_parser = seed,
         help_heading = "Statistics"
     )]
     seed: u64,

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::builtin;
-use super::options::Runs;
+use super::options::{Runs, seed, whole};
 use super::terminal::Terminal;
 use crate::experiment::Plan;
 use crate::experiment::compare::{Questions, Side, compare, runs};
@@ -30,10 +30,10 @@ pub(super) struct Compare {
     #[arg(long, value_name = "PATH=VALUE", help_heading = "Scenario")]
     set: Vec<String>,
     /// Seed of all randomness, for all sides [default: the first scenario's]
-    #[arg(long, value_name = "N", help_heading = "Scenario")]
+    #[arg(long, value_name = "N", value_parser = seed, help_heading = "Scenario")]
     seed: Option<u64>,
     /// Replications, each a pair
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000), help_heading = "Statistics")]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<u64>(1..=100_000), help_heading = "Statistics")]
     repeat: u64,
     /// Which figure says what is best
     #[arg(long, value_enum, default_value = "p95", help_heading = "Statistics")]
@@ -42,7 +42,7 @@ pub(super) struct Compare {
     ///
     /// A benchmark is judged by what its client sees, the scenario's `network` and all; users are counted from the provider's
     /// door. Who is best is said by the users.
-    #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "20,75", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Statistics")]
+    #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "20,75", value_parser = whole::<u32>(1..=100_000), help_heading = "Statistics")]
     benchmarks: Vec<u32>,
     /// How percentiles of benchmarks are read off: linear, nearest-rank or exclusive
     #[arg(

@@ -1,5 +1,6 @@
 //! Options that several commands share.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -31,7 +32,7 @@ pub(super) struct Global {
     )]
     pub(super) color: When,
     /// Width of text in characters [default: the terminal's, else COLUMNS, else 80]
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(40..=1000))]
+    #[arg(long, global = true, value_name = "N", value_parser = whole::<u16>(40..=1000))]
     pub(super) width: Option<u16>,
 }
 
@@ -57,7 +58,7 @@ pub(super) struct Chosen {
     #[arg(long, value_name = "PATH=VALUE")]
     pub(super) set: Vec<String>,
     /// Seed of all randomness; wins over the scenario's
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = seed)]
     pub(super) seed: Option<u64>,
 }
 
@@ -88,7 +89,7 @@ pub(super) struct Statistics {
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct Runs {
     /// Threads for the runs, 0 for all cores; never changes a result
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Terminal")]
+    #[arg(long, value_name = "N", value_parser = threads, default_value_t = 0, help_heading = "Terminal")]
     threads: usize,
     /// How results are written
     #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
@@ -185,6 +186,28 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
 /// Reads a share such as `95%`.
 pub(super) fn percent(text: &str) -> Result<f64, String> {
     units::percent(text).map_err(|complaint| stated(&complaint))
+}
+
+/// Reads a whole number of a range.
+pub(super) fn whole<N: TryFrom<u64>>(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<N, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        let number = number.and_then(|number| N::try_from(number).ok());
+        let (least, most) = (range.start(), range.end());
+        number.ok_or_else(|| format!("must be a whole number from {least} to {most}"))
+    }
+}
+
+/// Reads a seed: all are as good.
+pub(super) fn seed(text: &str) -> Result<u64, String> {
+    whole(0..=u64::MAX)(text)
+}
+
+/// Reads how many threads to use; 0 for all cores.
+pub(super) fn threads(text: &str) -> Result<usize, String> {
+    whole(0..=1024)(text)
 }
 
 fn stated(complaint: &Complaint) -> String {

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::builtin;
 use super::failure::No;
-use super::options::{Chosen, Runs, duration, percent};
+use super::options::{Chosen, Runs, duration, percent, whole};
 use super::terminal::Terminal;
 use super::vary::{self, Axis};
 use crate::experiment::Plan;
@@ -59,13 +59,14 @@ pub(super) struct PlanCommand {
     #[arg(long, value_name = "PERCENT", default_value = "95%", value_parser = percent, help_heading = "Statistics")]
     confidence: f64,
     /// Replications of each setting that is run in full
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(2..=100_000), help_heading = "Statistics")]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<u64>(2..=100_000), help_heading = "Statistics")]
     repeat: u64,
     /// Runs from which on settings race, the worse half dropping out each round, instead of all being run in full
     #[arg(
         long,
         value_name = "N",
         default_value_t = 20_000,
+        value_parser = whole::<u64>(1..=1_000_000_000),
         help_heading = "Statistics"
     )]
     budget: u64,

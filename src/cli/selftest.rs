@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::failure::No;
-use super::options::FormatName;
+use super::options::{FormatName, whole};
 use super::terminal::Terminal;
 use crate::http::selftest;
 use crate::report;
@@ -16,7 +16,7 @@ use crate::report;
 #[derive(Clone, Debug, Args)]
 pub(super) struct SelfTest {
     /// Requests at each delay
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = whole::<u32>(1..=100_000))]
     requests: u32,
     /// How the result is written
     #[arg(long, value_enum, default_value = "text", help_heading = "Output")]

@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 
 use super::builtin;
-use super::options::{Chosen, bytes, duration};
+use super::options::{Chosen, bytes, duration, whole};
 use super::terminal::Terminal;
 use crate::experiment::Plan;
 use crate::scenario::{self, did_you_mean, units};
@@ -113,7 +113,7 @@ struct LimitFlags {
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = bytes)]
     max_body: u64,
     /// Most connections at once to each provider; more wait
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = whole::<u32>(1..=1_000_000))]
     max_connections: u32,
 }
 

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::builtin;
-use super::options::{Chosen, Output, Statistics, Whose, pool};
+use super::options::{Chosen, Output, Statistics, Whose, pool, threads, whole};
 use super::terminal::Terminal;
 use crate::experiment::repeat::{Outcome, repeat};
 use crate::experiment::{Keep, Plan};
@@ -23,10 +23,10 @@ pub(super) struct Simulate {
     #[command(flatten)]
     statistics: Statistics,
     /// Make N independent benchmarks and show how their figures spread
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Statistics")]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(1..=1_000_000), help_heading = "Statistics")]
     repeat: u64,
     /// Threads for the runs, 0 for all cores; never changes a result
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Terminal")]
+    #[arg(long, value_name = "N", value_parser = threads, default_value_t = 0, help_heading = "Terminal")]
     threads: usize,
     #[command(flatten)]
     output: Output,

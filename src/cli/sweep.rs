@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::builtin::{self, Text};
-use super::options::{Chosen, Runs};
+use super::options::{Chosen, Runs, whole};
 use super::terminal::Terminal;
 use super::vary::{self, Axis};
 use crate::experiment::Plan;
@@ -35,7 +35,7 @@ pub(super) struct Sweep {
     )]
     vary: Vec<Axis>,
     /// Replications of each setting
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100_000), help_heading = "Statistics")]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<u64>(1..=100_000), help_heading = "Statistics")]
     repeat: u64,
     /// How percentiles are read off: linear, nearest-rank or exclusive
     #[arg(

@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::failure::No;
-use super::options::Runs;
+use super::options::{Runs, seed};
 use super::terminal::Terminal;
 use crate::report::theory::Comparison;
 use crate::scenario::did_you_mean;
@@ -21,7 +21,7 @@ pub(super) struct Theory {
     #[arg(value_name = "CASE")]
     cases: Vec<String>,
     /// Seed of all randomness; at another one an interval may miss by chance
-    #[arg(long, value_name = "N", default_value_t = SEED, help_heading = "Scenario")]
+    #[arg(long, value_name = "N", value_parser = seed, default_value_t = SEED, help_heading = "Scenario")]
     seed: u64,
     #[command(flatten)]
     runs: Runs,

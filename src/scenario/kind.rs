@@ -310,7 +310,10 @@ impl Kind<u64> {
     /// A whole number from zero; `1e6` is one too.
     pub fn whole() -> Self {
         let read = |value: &Value| match *value {
-            Value::Integer(value) => u64::try_from(value).ok().map(Ok),
+            Value::Integer(value) => Some(u64::try_from(value).map_err(|_| {
+                let help = "write a whole number, for example 1";
+                Complaint::new("must not be negative", format!("is {value}"), help)
+            })),
             Value::Float(value) if (0.0..1e15).contains(&value) && value.fract() == 0.0 => {
                 Some(Ok(value as u64))
             }

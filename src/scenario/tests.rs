@@ -500,7 +500,7 @@ fn in_a_set_argument() {
       |
       = help: did you mean `rate`?
 
-    error: `seed` must be a whole number
+    error: `seed` must not be negative
      --> --set:1:6
       |
     1 | seed=-1

@@ -364,6 +364,11 @@ fn an_unknown_scenario_is_refused_with_the_nearest_name() {
 fn a_wrong_flag_is_refused() {
     assert_snapshot!(told(&run("", &["simulate", "--repeat", "0"])));
     assert_snapshot!(told(&run("", &["simulate", "--percentile", "median"])));
+    let said = told(&run("", &["simulate", "--seed", "x"]));
+    assert!(
+        said.contains("must be a whole number from 0 to 18446744073709551615"),
+        "{said}"
+    );
 }
 
 #[test]

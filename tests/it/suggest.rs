@@ -199,7 +199,7 @@ fn what_cannot_be_suggested_is_said() {
             &["--suggest=20", "--within=1s"],
             "no plan of 20 requests is over so soon",
         ),
-        (&["--suggest=2"], "2 is not in 5..=10000"),
+        (&["--suggest=2"], "must be a whole number from 5 to 10000"),
         (&["--within=1h"], "--suggest"),
         (
             &["--suggest=20", "--out=x.toml"],

@@ -16,7 +16,7 @@ use rayon::ThreadPool;
 use super::builtin::{self, Text};
 use super::failure::No;
 use super::files::{Tables, zone};
-use super::options::{Chosen, Runs, duration};
+use super::options::{Chosen, Runs, duration, whole};
 use super::terminal::Terminal;
 use crate::calibrate::free::{Free, Place};
 use crate::calibrate::observed::Simulator;
@@ -59,7 +59,7 @@ pub(super) struct Calibrate {
     #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = zone, help_heading = "Measurement")]
     timezone: TimeZone,
     /// Simulations of the search
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(LEAST..=10_000_000), help_heading = "Statistics")]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = whole::<u64>(LEAST..=10_000_000), help_heading = "Statistics")]
     simulations: u64,
     /// Instead: as many simulations as fit into this span. How many that were is told, and gives the same again
     #[arg(long, value_name = "SPAN", value_parser = duration, conflicts_with = "simulations", help_heading = "Statistics")]

@@ -7,7 +7,7 @@ use rayon::ThreadPool;
 use crate::calibrate::observed::Simulator;
 use crate::calibrate::posterior::Posterior;
 use crate::calibrate::suggest::{Question, Suggestion, most_simulations, suggest};
-use crate::cli::options::duration;
+use crate::cli::options::{duration, whole};
 use crate::cli::terminal::Terminal;
 use crate::experiment::Plan;
 use crate::measure::protocol::Protocol;
@@ -21,7 +21,7 @@ pub(super) struct Next {
     /// Say which gaps of the next N requests would tell most, as a `measure` command
     ///
     /// Without a measurement, from what the scenario allows alone.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..=10_000))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(5..=10_000))]
     suggest: Option<u32>,
     /// Only plans whose gaps take no longer together
     #[arg(long, value_name = "SPAN", value_parser = duration, requires = "suggest")]

@@ -11,7 +11,7 @@ use crate::calibrate::observed::{Data, Series, Simulator};
 use crate::calibrate::trials::{Digest, Trial, Trials};
 use crate::cli::builtin::{self, Text};
 use crate::cli::failure::No;
-use crate::cli::options::Runs;
+use crate::cli::options::{Runs, whole};
 use crate::cli::terminal::Terminal;
 use crate::experiment::Plan;
 use crate::report::calibrate::trials::TrialsReport;
@@ -24,7 +24,7 @@ use crate::stats::CvDefinition;
 pub(super) struct TrialOptions {
     /// Instead of a measurement: calibrate to so many that the scenario makes itself, at settings drawn from the ranges, and see
     /// whether the answers hold what was put in
-    #[arg(long, value_name = "N", conflicts_with_all = ["measured", "summary", "published", "suggest", "out", "budget"], value_parser = clap::value_parser!(u64).range(2..=100_000))]
+    #[arg(long, value_name = "N", conflicts_with_all = ["measured", "summary", "published", "suggest", "out", "budget"], value_parser = whole::<u64>(2..=100_000))]
     pub(super) trials: Option<u64>,
     /// Make all measurements at this value instead, for example `keep_alive=6m`; once for each free value
     #[arg(long, value_name = "NAME=VALUE", requires = "trials")]

@@ -6,7 +6,7 @@ mod twin;
 use clap::Args;
 
 use super::builtin::{self, Text};
-use super::options::{Chosen, Runs};
+use super::options::{Chosen, Runs, whole};
 use super::terminal::Terminal;
 use crate::experiment::Plan;
 use crate::experiment::explain::{MOST_DECISIONS, Subject, explain, met};
@@ -42,7 +42,7 @@ pub(super) struct Explain {
     #[arg(long, value_name = "NAME", help_heading = "Scenario")]
     session: Option<String>,
     /// Replications of every combination
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=100_000), help_heading = "Statistics")]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<u64>(1..=100_000), help_heading = "Statistics")]
     repeat: u64,
     #[command(flatten)]
     runs: Runs,
