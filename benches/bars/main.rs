@@ -91,7 +91,7 @@ fn queue_against_loop() {
 
 fn catalogue_rate() {
     let (short, long) = (plan(&catalogue(50)), plan(&catalogue(500)));
-    let [few, many] = in_turns(3, || requests(&short), || requests(&long));
+    let [few, many] = in_turns(5, || requests(&short), || requests(&long));
     let what = "400 models, Zipf, continuous batching, shared GPUs, 10^6 requests";
     line(what, many / 1e6, 1.0, "M requests/s");
     let what = "400 models: requests/s at 10^6 requests over those at 10^5";
@@ -143,18 +143,24 @@ fn process(scenario: &str) {
     assert!(child.wait().expect("the program ends").success());
 }
 
-/// Requests a CPU-second of the whole program.
-fn process_rate(scenario: &str, runs: u32) -> f64 {
-    let served = requests(&plan(scenario)) * u64::from(runs);
-    let (span, ()) = timed_children(|| (0..runs).for_each(|_| process(scenario)));
-    served as f64 / span
+/// The best requests a CPU-second of the whole program, for each of some scenarios in turns of so many runs.
+fn process_rates<const N: usize>(scenarios: [(&str, u32); N]) -> [f64; N] {
+    let served = scenarios.map(|(scenario, runs)| requests(&plan(scenario)) * u64::from(runs));
+    let mut best = [0.0_f64; N];
+    for _ in 0..5 {
+        for (index, (scenario, runs)) in scenarios.into_iter().enumerate() {
+            let (span, ()) = timed_children(|| (0..runs).for_each(|_| process(scenario)));
+            best[index] = best[index].max(served[index] as f64 / span);
+        }
+    }
+    best
 }
 
 fn processes() {
-    let what = "whole process, 8 replicas, 512/512 tokens, 40/s: 30 times inference-lab";
-    line(what, process_rate(STEPS, 40) / 1e6, 0.51, "M requests/s");
     let (few, many) = (functions("0.9/s", "1000000s"), functions("100/s", "9000s"));
-    let (few, many) = (process_rate(&few, 3), process_rate(&many, 3));
+    let [steps, few, many] = process_rates([(STEPS, 40), (&few, 3), (&many, 3)]);
+    let what = "whole process, 8 replicas, 512/512 tokens, 40/s: 30 times inference-lab";
+    line(what, steps / 1e6, 0.51, "M requests/s");
     let what = "whole process, 0.9/s on 8 instances: 50 times SimFaaS";
     line(what, few / 1e6, 3.4, "M requests/s");
     let what = "the same at 100/s on 250 instances, over that on 8";
@@ -171,13 +177,14 @@ fn threads() {
         });
         begun.elapsed().as_secs_f64()
     };
-    let best = |threads: usize| (0..5).map(|_| wall(threads)).fold(f64::MAX, f64::min);
-    line(
-        "--repeat on 2 threads over 1, wall-clock time",
-        best(1) / best(2),
-        1.9,
-        "",
-    );
+    let mut best = [f64::MAX; 2];
+    for _ in 0..5 {
+        for (best, threads) in best.iter_mut().zip([1, 2]) {
+            *best = best.min(wall(threads));
+        }
+    }
+    let what = "--repeat on 2 threads over 1, wall-clock time";
+    line(what, best[0] / best[1], 1.9, "");
 }
 
 /// What a progress bar costs of a run of the shortest kind that lasts long enough to show one.
