@@ -10,10 +10,10 @@ pub(super) struct Finishing(BinaryHeap<Finish>);
 /// When a sequence finishes; the greatest comes first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Finish {
-    pub(super) clock: u64,
-    /// The number of the sequence's admission, and its slot: it may have left before, and the slot be another's.
-    pub(super) admitted: u64,
-    pub(super) slot: u32,
+    /// The clock and the number of the sequence's admission, inverted. One number is compared without a branch, and moved
+    /// without waiting for its parts.
+    order: u128,
+    slot: u32,
 }
 
 impl Finishing {
@@ -42,17 +42,33 @@ impl Finishing {
 }
 
 impl Finish {
-    /// One number is compared without a branch.
     #[inline]
-    fn packed(&self) -> u128 {
-        !(u128::from(self.clock) << 64 | u128::from(self.admitted))
+    pub(super) fn new(clock: u64, admitted: u64, slot: u32) -> Self {
+        let order = !(u128::from(clock) << 64 | u128::from(admitted));
+        Self { order, slot }
+    }
+
+    #[inline]
+    pub(super) fn clock(&self) -> u64 {
+        (!self.order >> 64) as u64
+    }
+
+    /// The number of the sequence's admission: it may have left before, and its slot be another's.
+    #[inline]
+    pub(super) fn admitted(&self) -> u64 {
+        !self.order as u64
+    }
+
+    #[inline]
+    pub(super) fn slot(&self) -> u32 {
+        self.slot
     }
 }
 
 impl Ord for Finish {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
-        self.packed().cmp(&other.packed())
+        self.order.cmp(&other.order)
     }
 }
 
@@ -64,19 +80,19 @@ impl PartialOrd for Finish {
 
     #[inline]
     fn lt(&self, other: &Self) -> bool {
-        self.packed() < other.packed()
+        self.order < other.order
     }
 
     #[inline]
     fn le(&self, other: &Self) -> bool {
-        self.packed() <= other.packed()
+        self.order <= other.order
     }
 }
 
 impl PartialEq for Finish {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        self.packed() == other.packed()
+        self.order == other.order
     }
 }
 

@@ -23,10 +23,21 @@ pub struct Slots {
 /// A job in a slot; ordered by its end, then by its start number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Running {
-    end: Time,
-    number: u64,
+    /// Its end (ns), and below it its start number: as one, they are moved without waiting for each.
+    order: u128,
     key: u32,
     output_tokens: u32,
+}
+
+impl Running {
+    #[inline]
+    fn end(&self) -> Time {
+        Time::from_nanos((self.order >> 64) as u64)
+    }
+
+    fn number(&self) -> u64 {
+        self.order as u64
+    }
 }
 
 impl Slots {
@@ -56,13 +67,13 @@ impl Slots {
 
     #[inline]
     pub(super) fn wake_at(&self) -> Option<Time> {
-        self.running.peek().map(|Reverse(next)| next.end)
+        self.running.peek().map(|Reverse(next)| next.end())
     }
 
     #[inline]
     pub(super) fn run(&mut self, now: Time, steps: &mut Vec<Step>) {
         while let Some(Reverse(next)) = self.running.peek().copied()
-            && next.end == now
+            && next.end() == now
         {
             self.running.pop();
             self.counters.finished += 1;
@@ -87,7 +98,7 @@ impl Slots {
         let mut running: Vec<_> = self
             .running
             .drain()
-            .map(|Reverse(job)| (job.number, job.key))
+            .map(|Reverse(job)| (job.number(), job.key))
             .collect();
         running.sort_unstable();
         let keys = running.into_iter().map(|(_, key)| key);
@@ -107,7 +118,7 @@ impl Slots {
 
     pub(super) fn pace(&self, now: Time, key: u32, first: Time) -> Option<Pace> {
         let Reverse(job) = self.running.iter().find(|Reverse(job)| job.key == key)?;
-        Some(Pace::even(now, first, job.end, job.output_tokens))
+        Some(Pace::even(now, first, job.end(), job.output_tokens))
     }
 
     /// Starts waiting jobs in free slots.
@@ -124,9 +135,9 @@ impl Slots {
     fn start(&mut self, now: Time, job: &Job, steps: &mut Vec<Step>) {
         let first = now + job.prefill;
         self.started += 1;
+        let end = (first + job.decode).as_nanos();
         self.running.push(Reverse(Running {
-            end: first + job.decode,
-            number: self.started,
+            order: u128::from(end) << 64 | u128::from(self.started),
             key: job.key,
             output_tokens: job.output_tokens,
         }));

@@ -61,7 +61,7 @@ impl<E: Copy> Heap<E> {
     pub(super) fn push(&mut self, entry: Entry<E>) -> Option<usize> {
         if self.is_root_taken {
             self.is_root_taken = false;
-            self.sift_down(entry);
+            self.sift_down(entry.0, entry.1);
             return None;
         }
         if self.len == self.entries.len() {
@@ -69,7 +69,7 @@ impl<E: Copy> Heap<E> {
             self.entries.resize(self.len + family, (NEVER, entry.1));
         }
         self.len += 1;
-        self.sift_up(entry);
+        self.sift_up(entry.0, entry.1);
         Some(self.len)
     }
 
@@ -102,40 +102,41 @@ impl<E: Copy> Heap<E> {
     #[inline]
     fn remove_root(&mut self) {
         self.len -= 1;
-        let last = self.entries[self.len];
+        let (key, event) = self.entries[self.len];
         self.entries[self.len].0 = NEVER;
         if self.len > 0 {
-            self.sift_down(last);
+            self.sift_down(key, event);
         }
     }
 
-    /// Puts an entry where it belongs on the way from the last place up: the others make room, each moved once.
+    /// Puts an entry where it belongs on the way from the last place up: the others make room, each moved once. Its parts
+    /// come apart, so that the key stays in registers.
     #[inline]
-    fn sift_up(&mut self, entry: Entry<E>) {
+    fn sift_up(&mut self, key: Key, event: E) {
         let mut hole = self.len - 1;
         while hole > 0 {
             let parent = (hole - 1) / ARITY;
-            if self.entries[parent].0 <= entry.0 {
+            if self.entries[parent].0 <= key {
                 break;
             }
             self.entries[hole] = self.entries[parent];
             hole = parent;
         }
-        self.entries[hole] = entry;
+        self.entries[hole] = (key, event);
     }
 
     /// Puts an entry where it belongs on the way from the root down.
     #[inline]
-    fn sift_down(&mut self, entry: Entry<E>) {
+    fn sift_down(&mut self, key: Key, event: E) {
         let entries = self.entries.as_mut_slice();
         let mut hole = 0;
         while let Some(child) = least_child(entries, hole)
-            && entries[child].0 < entry.0
+            && entries[child].0 < key
         {
             entries[hole] = entries[child];
             hole = child;
         }
-        entries[hole] = entry;
+        entries[hole] = (key, event);
     }
 }
 

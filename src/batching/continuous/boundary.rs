@@ -76,11 +76,8 @@ impl Continuous {
         let context = sequence.context(self.clock);
         let remaining = sequence.held.output_tokens - sequence.held.generated;
         let clock = self.clock + u64::from(remaining);
-        self.finishing.push(Finish {
-            clock,
-            admitted: sequence.admitted,
-            slot,
-        });
+        self.finishing
+            .push(Finish::new(clock, sequence.admitted, slot));
         self.kv.enter(self.clock, context);
         self.decoding += 1;
         self.context += context;
@@ -88,15 +85,13 @@ impl Continuous {
 
     /// Lets the sequences go that have all their tokens.
     pub(super) fn finish(&mut self, now: Time, steps: &mut Vec<Step>) {
-        while let Some(slot) = self
-            .next_finish()
-            .filter(|next| next.clock == self.clock)
-            .map(|next| next.slot)
+        while let Some(next) = self.next_finish()
+            && next.clock() == self.clock
         {
             self.finishing.take_next();
             let Sequence {
                 held, cancelled, ..
-            } = self.release(slot);
+            } = self.release(next.slot());
             let tokens = u64::from(held.output_tokens);
             if cancelled {
                 self.cancelled -= 1;
@@ -117,8 +112,8 @@ impl Continuous {
     pub(super) fn next_finish(&mut self) -> Option<Finish> {
         let sequences = &self.sequences;
         self.finishing.next(|finish| {
-            let there = sequences.get(finish.slot as usize);
-            there.is_some_and(|sequence| sequence.admitted == finish.admitted)
+            let there = sequences.get(finish.slot() as usize);
+            there.is_some_and(|sequence| sequence.admitted == finish.admitted())
         })
     }
 

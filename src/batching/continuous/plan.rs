@@ -154,7 +154,7 @@ impl Continuous {
             return None;
         }
         let clock = self.clock + 1;
-        let mut first = self.next_finish().map_or(u64::MAX, |next| next.clock);
+        let mut first = self.next_finish().map_or(u64::MAX, |next| next.clock());
         let mut blocks = self.kv.growth(clock, 1);
         let mut batch = self.batch();
         batch.context += u64::from(batch.sequences);
@@ -209,7 +209,7 @@ impl Continuous {
     fn iterations_unchanged(&mut self) -> u64 {
         match self.next_finish() {
             Some(next) if self.chunks == 0 => {
-                self.kv.iterations(self.clock, next.clock - self.clock)
+                self.kv.iterations(self.clock, next.clock() - self.clock)
             }
             _ => 1,
         }
