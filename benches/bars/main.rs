@@ -48,6 +48,9 @@ fn main() {
     }
 }
 
+/// Turns of what takes a fraction of a second: each side should once have the processor to itself.
+const MANY: u32 = 20;
+
 /// Prints a figure beside its bar.
 fn line(what: &str, found: f64, bar: f64, unit: &str) {
     let verdict = if found >= bar { "holds" } else { "missed" };
@@ -79,7 +82,7 @@ fn rate(work: &mut dyn FnMut() -> u64) -> f64 {
 
 fn queue_against_loop() {
     let (mut bare, mut queue) = (Bare::new(), Queue::new());
-    let [loop_rate, queue_rate] = in_turns(8, || bare.turn(), || queue.turn());
+    let [loop_rate, queue_rate] = in_turns(MANY, || bare.turn(), || queue.turn());
     println!(
         "bare calendar loop {:.1} M events/s, M/M/{SERVERS} through the fleet {:.1} M events/s",
         loop_rate / 1e6,
@@ -111,7 +114,7 @@ fn stepping() {
     assert_same_first_tokens(&batches);
     let count = |first_tokens: Vec<f64>| first_tokens.len() as u64;
     let [slow, fast] = in_turns(
-        8,
+        MANY,
         || count(batches.step_by_step()),
         || count(batches.change_by_change()),
     );
