@@ -34,7 +34,7 @@ pub(super) struct Deployment {
     pub(super) floor: u32,
     pub(super) rungs: Vec<RungStock>,
     pub(super) windows: Option<Box<Windows>>,
-    /// Replicas that the windowed rule wants.
+    /// Requests that have been dealt to the ready replicas in turn.
     pub(super) next_in_turn: usize,
     pub(super) draws: Box<Draws>,
     /// Longest prompt and answer together that any of its replicas could serve \[tokens\].

@@ -89,7 +89,7 @@ pub(super) struct Replica {
     pub(super) holds_gpus: bool,
     pub(super) holding: Box<Holding>,
     pub(super) start: Box<Start>,
-    /// The pool they come from, if that takes them back from idle replicas.
+    /// The pool that its GPUs come from, if that takes them back from idle replicas.
     pub(super) evicting_pool: Option<usize>,
     /// Requests with which it has no room for more.
     pub(super) most_requests: u32,

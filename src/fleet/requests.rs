@@ -476,7 +476,8 @@ impl<P: Probe> Fleet<P> {
     #[inline]
     fn take_steps(&mut self) -> bool {
         let mut has_ended = false;
-        for index in 0..self.steps.len() {
+        let count = self.steps.len();
+        for index in 0..count {
             match self.steps[index] {
                 Step::Joined { key, at } => {
                     let record = self.record(key);
@@ -505,6 +506,7 @@ impl<P: Probe> Fleet<P> {
                 Step::Preempted { .. } => {}
             }
         }
+        debug_assert_eq!(self.steps.len(), count, "what ended made new steps");
         self.steps.clear();
         has_ended
     }
