@@ -47,9 +47,7 @@ fn record(object: &Object<'_>) -> Result<Option<Raw>, Problem> {
     }
     let metrics = object.need("metrics")?.object()?;
     let error = object.object("error")?;
-    let was_cancelled = metadata
-        .get("was_cancelled")
-        .is_some_and(|node| node.plain() == "true");
+    let was_cancelled = metadata.flag("was_cancelled")?.unwrap_or(false);
     let outcome = match error {
         Some(error) => outcome(&error)?,
         None if was_cancelled => Outcome::Failed,

@@ -33,14 +33,7 @@ pub(super) fn read(nodes: &[Node<'_>], options: &Options) -> Result<Read, Proble
 }
 
 fn probe(object: &Object<'_>) -> Result<(String, Raw), Problem> {
-    let status = object.need("status")?.string()?;
-    let error = object.text("error")?.unwrap_or_default();
-    let outcome = if status == "error" {
-        fault(&error)
-    } else {
-        Outcome::Succeeded
-    };
-    let mut row = Raw::new(outcome);
+    let mut row = Raw::new(outcome(object)?);
     let ttft = object.need("ttft_ms")?.span(Unit::Milliseconds)?;
     row.ttft = (ttft > Duration::ZERO).then_some(ttft);
     let latency = object.need("latency_ms")?.span(Unit::Milliseconds)?;
@@ -49,6 +42,18 @@ fn probe(object: &Object<'_>) -> Result<(String, Raw), Problem> {
     row.sent = Some(sent(object, latency)?);
     let model = object.text("model")?.unwrap_or_default();
     Ok((model, row.checked()))
+}
+
+fn outcome(object: &Object<'_>) -> Result<Outcome, Problem> {
+    let node = object.need("status")?;
+    let status = node.string()?;
+    match status.to_lowercase().as_str() {
+        "healthy" | "degraded" => Ok(Outcome::Succeeded),
+        "error" => Ok(fault(&object.text("error")?.unwrap_or_default())),
+        _ => Err(node.problem(format!(
+            "found `{status}`, `healthy`, `degraded` or `error` is needed"
+        ))),
+    }
 }
 
 /// The probe's start: its stamp is the end.

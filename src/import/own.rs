@@ -7,6 +7,7 @@ use super::{Options, Problem, Problems, Read, Series, Tool, Unit};
 use crate::foreign::node::{Node, Object};
 use crate::foreign::problem::all;
 use crate::foreign::stamp::Stamp;
+use crate::journal::OUTCOMES;
 use crate::measure::detect::Signs;
 use crate::observation::Outcome;
 use crate::time::Duration;
@@ -145,7 +146,10 @@ fn outcome(line: &Object<'_>) -> Result<Outcome, Problem> {
         "stream-error" | "empty" | "truncated" | "parse-error" | "connection-fault" => {
             Outcome::Failed
         }
-        other => return Err(node.problem(format!("found `{other}`, a known outcome is needed"))),
+        other => {
+            let known = OUTCOMES.join(", ");
+            return Err(node.problem(format!("found `{other}`, one of {known} is needed")));
+        }
     })
 }
 

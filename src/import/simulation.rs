@@ -1,5 +1,7 @@
 //! `requests.csv` of a run folder that `simulate` wrote: the same analysis for simulated requests as for measured ones.
 
+use std::str::FromStr;
+
 use super::column::{Line, Table};
 use super::rows::{self, Raw};
 use super::{Missing, Options, Problem, Problems, Read, Series, Tool, Unit};
@@ -89,32 +91,56 @@ impl Cells<'_> {
             .map_err(|_| self.problem(column, &nanos.to_string(), "a span that is not negative"))
     }
 
+    /// True or false in any letter case: spreadsheets write `TRUE`.
+    fn flag(&self, column: &str) -> Result<Option<bool>, Problem> {
+        let Some(text) = self.text(column)? else {
+            return Ok(None);
+        };
+        match text.to_lowercase().as_str() {
+            "true" => Ok(Some(true)),
+            "false" => Ok(Some(false)),
+            _ => Err(self.problem(column, text, "`true` or `false`")),
+        }
+    }
+
+    fn whole<T: FromStr>(&self, column: &str) -> Result<Option<T>, Problem> {
+        let Some(text) = self.text(column)? else {
+            return Ok(None);
+        };
+        let found = text.parse().map(Some);
+        found.map_err(|_| self.problem(column, text, "a whole number"))
+    }
+
+    fn outcome(&self) -> Result<Outcome, Problem> {
+        let text = self.text("outcome")?.unwrap_or_default();
+        let status = self.whole("status")?.unwrap_or(0);
+        Ok(match text.to_lowercase().as_str() {
+            "succeeded" => Outcome::Succeeded,
+            "timed_out" => Outcome::TimedOut,
+            "failed" => Outcome::Failed,
+            "rejected" => Outcome::Rejected { status },
+            "client_fault" => Outcome::ClientFault,
+            _ => {
+                let wanted = "`succeeded`, `timed_out`, `failed`, `rejected` or `client_fault`";
+                return Err(self.problem("outcome", text, wanted));
+            }
+        })
+    }
+
     /// A request of the benchmark, and what it belongs to.
     fn row(&self) -> Result<Option<([String; 3], Raw)>, Problem> {
         if self.text("whose")? != Some("benchmark") {
             return Ok(None);
         }
-        let outcome = self.text("outcome")?.unwrap_or_default();
-        let status = self.text("status")?.and_then(|status| status.parse().ok());
-        let outcome = match outcome {
-            "succeeded" => Outcome::Succeeded,
-            "timed_out" => Outcome::TimedOut,
-            "failed" => Outcome::Failed,
-            "rejected" => Outcome::Rejected {
-                status: status.unwrap_or(0),
-            },
-            other => return Err(self.problem("outcome", other, "a known outcome")),
-        };
-        let mut row = Raw::new(outcome);
+        let mut row = Raw::new(self.outcome()?);
         // Instants count from the window's opening, and requests that were thrown away lie before it.
         row.sent = self.nanos("sent_s")?.map(Stamp::Relative);
         row.ttft = self.span("ttft_s")?;
         row.latency = self.span("latency_s")?;
         if self.table.has(&["output_tokens"]) {
-            let tokens = self.text("output_tokens")?;
-            row.output_tokens = tokens.and_then(|tokens| tokens.parse().ok()).unwrap_or(0);
+            row.output_tokens = self.whole("output_tokens")?.unwrap_or(0);
         }
-        row.cold = self.text("cold")?.map(|cold| cold == "true");
+        row.cold = self.flag("cold")?;
         let names = ["provider", "model", "session"].map(|name| {
             let text = self.text(name)?;
             Ok::<_, Problem>(text.unwrap_or_default().to_owned())

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use reader::ObservationsError;
+pub(crate) use row::OUTCOMES;
 pub use row::{Row, Whose};
 pub use writer::{Journal, JournalError, Opened};
 

@@ -8,6 +8,19 @@ use crate::request::{EndpointId, RequestId};
 use crate::time::{Duration, Time};
 use crate::timeline::{Exchange, Reason, Timeline};
 
+/// How a request can have ended, by the words of the file.
+pub(crate) const OUTCOMES: [&str; 9] = [
+    "ok",
+    "http-error",
+    "stream-error",
+    "empty",
+    "truncated",
+    "timed-out",
+    "parse-error",
+    "connection-fault",
+    "client-fault",
+];
+
 /// Whose request it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Whose<'a> {
@@ -267,17 +280,6 @@ impl Row {
 
     /// What is wrong with it, if anything: the field and the fault.
     pub(super) fn fault(&self) -> Option<(&'static str, String)> {
-        const OUTCOMES: [&str; 9] = [
-            "ok",
-            "http-error",
-            "stream-error",
-            "empty",
-            "truncated",
-            "timed-out",
-            "parse-error",
-            "connection-fault",
-            "client-fault",
-        ];
         if !OUTCOMES.contains(&self.outcome.as_str()) {
             let known = OUTCOMES.join(", ");
             return Some((

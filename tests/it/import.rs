@@ -851,3 +851,61 @@ fn c019_parts_that_do_not_add_up_are_told() {
     assert!(note(&found), "{:?}", found.notes);
     assert_eq!(good_ms(&found).expect("two").values(), [200.0, 250.0]);
 }
+
+/// Two requests of a simulated run, the second's cells as given.
+fn simulated(outcome: &str, status: &str, cold: &str, ttft: &str) -> String {
+    format!(
+        "whose,provider,model,session,sent_s,outcome,status,cold,ttft_s,latency_s\n\
+         benchmark,p,m,s,0.0,succeeded,,false,0.2,1.0\n\
+         benchmark,p,m,s,5.0,{outcome},{status},{cold},{ttft},1.0\n"
+    )
+}
+
+#[test]
+fn words_of_a_simulated_run_are_read_in_any_letter_case_or_refused() {
+    for (cold, expected) in [
+        ("true", Some(true)),
+        ("TRUE", Some(true)),
+        ("False", Some(false)),
+        ("", None),
+    ] {
+        let text = simulated("Succeeded", "", cold, "0.3");
+        let found = rows(&imported(&text, &Options::default()));
+        assert_eq!(found[1].cold, expected, "{cold}");
+        assert!(found[1].seen.succeeded());
+    }
+    for (text, part) in [
+        (
+            simulated("succeeded", "", "maybe", "0.3"),
+            "test: line 3: field `cold`: found `maybe`, `true` or `false` is needed",
+        ),
+        (
+            simulated("fine", "", "", "0.3"),
+            "line 3: field `outcome`: found `fine`, `succeeded`, `timed_out`, `failed`, `rejected` or `client_fault` is needed",
+        ),
+        (
+            simulated("rejected", "busy", "", ""),
+            "line 3: field `status`: found `busy`, a whole number is needed",
+        ),
+    ] {
+        let error = refused(&text, &Options::default()).to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn words_of_other_programs_that_nobody_knows_are_refused() {
+    for (text, part) in [
+        (
+            r#"{"model":"m","status":"asleep","ttft_ms":200,"latency_ms":300,"timestamp":"2026-05-20T00:00:01Z"}"#,
+            "field `status`: found `asleep`, `healthy`, `degraded` or `error` is needed",
+        ),
+        (
+            r#"{"metadata":{"was_cancelled":"yes"},"metrics":{"ttft":{"value":5,"unit":"ms"}}}"#,
+            "field `metadata.was_cancelled`: found \"yes\", true or false is needed",
+        ),
+    ] {
+        let error = refused(text, &Options::default()).to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
