@@ -15,9 +15,10 @@ pub enum Outcome {
     },
     /// The client gave up before the first token came: its TTFT is right-censored at `end - sent`.
     TimedOut,
-    /// The connection broke or the server reported an error after accepting the request.
+    /// The server's host refused the connection, the connection broke, or the server reported an error after accepting the
+    /// request.
     Failed,
-    /// The client's own network failed before the request was written. It says nothing about the server: it is shown, and
+    /// The client's side failed before the request was written: no such host, no way there, no connection in time. It says nothing about the server: it is shown, and
     /// stays out of every figure of the server.
     ClientFault,
 }

@@ -128,6 +128,11 @@ impl Phase {
         }
     }
 
+    /// The stage of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| phase.name() == name)
+    }
+
     /// Whether the server has seen nothing of the request yet.
     pub const fn is_set_up(self) -> bool {
         matches!(self, Self::Dns | Self::Connect | Self::Tls)
@@ -176,8 +181,16 @@ pub enum Reason {
         /// What is wrong with it.
         message: String,
     },
-    /// The connection failed: the client's own fault in a phase of set-up, else the server's.
+    /// The connection failed: a fault on the client's side in a phase of set-up, else the server's.
     Connection {
+        /// Where the request was then.
+        phase: Phase,
+        /// What the system said.
+        message: String,
+    },
+    /// The server's host refused the connection, or reset or closed it while it was set up: the network had brought the client
+    /// there, so the fault is the server's.
+    Refused {
         /// Where the request was then.
         phase: Phase,
         /// What the system said.
@@ -193,20 +206,28 @@ impl Reason {
             Self::StreamError { .. } => "stream-error",
             Self::Empty => "empty",
             Self::Truncated { .. } => "truncated",
-            Self::TimedOut { phase } | Self::Connection { phase, .. } if phase.is_set_up() => {
-                "client-fault"
-            }
+            fault if fault.is_client_fault() => "client-fault",
             Self::TimedOut { .. } => "timed-out",
             Self::ParseError { .. } => "parse-error",
-            Self::Connection { .. } => "connection-fault",
+            Self::Connection { .. } | Self::Refused { .. } => "connection-fault",
         }
     }
 
     /// Where the request was, for those reasons that say.
     pub const fn phase(&self) -> Option<Phase> {
         match self {
-            Self::TimedOut { phase } | Self::Connection { phase, .. } => Some(*phase),
+            Self::TimedOut { phase }
+            | Self::Connection { phase, .. }
+            | Self::Refused { phase, .. } => Some(*phase),
             _ => None,
+        }
+    }
+
+    /// Whether it is a fault on the client's side, which says nothing about the server.
+    pub const fn is_client_fault(&self) -> bool {
+        match self {
+            Self::TimedOut { phase } | Self::Connection { phase, .. } => phase.is_set_up(),
+            _ => false,
         }
     }
 
@@ -224,7 +245,8 @@ impl Reason {
             Self::HttpStatus { message, .. }
             | Self::StreamError { message, .. }
             | Self::ParseError { message }
-            | Self::Connection { message, .. } => Some(message).filter(|said| !said.is_empty()),
+            | Self::Connection { message, .. }
+            | Self::Refused { message, .. } => Some(message).filter(|said| !said.is_empty()),
             Self::Empty | Self::Truncated { .. } | Self::TimedOut { .. } => None,
         }
         .map(String::as_str)
@@ -247,7 +269,7 @@ impl fmt::Display for Reason {
             Self::Truncated { tokens } => write!(f, "broken off after {tokens} tokens"),
             Self::TimedOut { phase } => write!(f, "timed out in phase {phase}"),
             Self::ParseError { message } => write!(f, "unreadable answer: {message}"),
-            Self::Connection { phase, message } => {
+            Self::Connection { phase, message } | Self::Refused { phase, message } => {
                 write!(f, "connection failed in phase {phase}: {message}")
             }
         }
@@ -353,13 +375,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_of_set_up_is_the_clients() {
+    fn a_fault_of_set_up_is_the_clients_unless_the_host_refused() {
         let message = String::from("refused");
         let names = Phase::ALL.map(|phase| {
             let fault = Reason::Connection {
                 phase,
                 message: message.clone(),
             };
+            let message = message.clone();
+            assert_eq!(
+                Reason::Refused { phase, message }.name(),
+                "connection-fault"
+            );
             (fault.name(), Reason::TimedOut { phase }.name())
         });
         assert_eq!(names[..3], [("client-fault", "client-fault"); 3]);

@@ -154,12 +154,21 @@ async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
         };
         match ended {
             Some(Ok(Ok(stream))) => return Ok(stream),
-            Some(Ok(Err(error))) => failure = failure.or(Some(error)),
-            Some(Err(error)) => failure = failure.or(Some(io::Error::other(error))),
+            Some(Ok(Err(error))) => failure = Some(graver(failure, error)),
+            Some(Err(error)) => failure = Some(graver(failure, io::Error::other(error))),
             None => {}
         }
     }
     Err(failure.unwrap_or_else(|| io::Error::other("no address answers")))
+}
+
+/// Which of two addresses' failures tells more: a host that refuses was reached, whatever kept the client from the other.
+fn graver(first: Option<io::Error>, second: io::Error) -> io::Error {
+    let is_refusal = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+    match first {
+        Some(first) if is_refusal(&first) || !is_refusal(&second) => first,
+        _ => second,
+    }
 }
 
 /// Asks a proxy for a way through to `address`.

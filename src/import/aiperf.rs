@@ -73,11 +73,16 @@ fn outcome(error: &Object<'_>) -> Result<Outcome, Problem> {
     let code = error.get("code").map(|node| node.plain());
     let status = code.and_then(|code| code.parse::<u16>().ok());
     let kind = error.text("type")?.unwrap_or_default().to_lowercase();
+    let message = error.get("message").map(|node| node.plain());
+    let said = format!("{kind} {}", message.unwrap_or_default().to_lowercase());
+    // A host that refuses or resets was reached.
+    let is_server = ["refused", "reset"].iter().any(|word| said.contains(word));
     let client = ["dns", "connector", "connect"];
+    let is_client = !is_server && client.iter().any(|word| kind.contains(word));
     Ok(match status {
         _ if kind.contains("timeout") => Outcome::TimedOut,
         Some(status) if status >= 400 => Outcome::Rejected { status },
-        _ if client.iter().any(|word| kind.contains(word)) => Outcome::ClientFault,
+        _ if is_client => Outcome::ClientFault,
         _ => Outcome::Failed,
     })
 }

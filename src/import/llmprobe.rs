@@ -65,8 +65,11 @@ fn sent(object: &Object<'_>, latency: Duration) -> Result<Stamp, Problem> {
     Ok(Stamp::Wall(end.nanos() - i128::from(latency.as_nanos())))
 }
 
-/// Whose fault an error was, by the words of Go's network library.
+/// Whose fault an error was, by the words of Go's network library. A host that refuses or resets was reached.
 fn fault(error: &str) -> Outcome {
+    let is_server = ["connection refused", "connection reset"]
+        .iter()
+        .any(|words| error.contains(words));
     let is_client = [
         "dial tcp",
         "lookup ",
@@ -80,7 +83,7 @@ fn fault(error: &str) -> Outcome {
         .and_then(|(_, rest)| rest.get(..3)?.parse::<u16>().ok())
         .filter(|status| *status >= 400);
     match status {
-        _ if is_client => Outcome::ClientFault,
+        _ if is_client && !is_server => Outcome::ClientFault,
         Some(status) => Outcome::Rejected { status },
         None if error.contains("Client.Timeout") || error.contains("deadline exceeded") => {
             Outcome::TimedOut

@@ -11,6 +11,7 @@ use crate::journal::OUTCOMES;
 use crate::measure::detect::Signs;
 use crate::observation::Outcome;
 use crate::time::Duration;
+use crate::timeline::Phase;
 
 /// What the header's `schema` says.
 pub(super) const SCHEMA: &str = "thermocline-observations";
@@ -168,11 +169,15 @@ fn signs(line: &Object<'_>, at: &At<'_>, sent: i128) -> Result<Signs, Problem> {
     let (started, looked_up) = (at("started_s")?, at("dns_s")?);
     let open = at("tls_s")?.or(at("connect_s")?);
     let outcome = line.text("outcome")?;
+    let phase = line.text("phase")?.as_deref().and_then(Phase::of_name);
+    // A connection that was refused never stood, and so was not lost.
+    let is_lost = outcome.is_some_and(|outcome| outcome == "connection-fault")
+        && !phase.is_some_and(Phase::is_set_up);
     Ok(Signs {
         dns: span(started, looked_up),
         connect: span(looked_up.or(started), open),
         reused: line.flag("reused")?,
-        connection_lost: outcome.is_some_and(|outcome| outcome == "connection-fault"),
+        connection_lost: is_lost,
         gap_median: line.span("chunk_gap_median_s", Unit::Seconds)?,
         role_chunk: span(Some(sent), at("role_chunk_s")?),
         first_chunk_tokens: whole("first_chunk_tokens")?,

@@ -422,7 +422,8 @@ impl fmt::Display for Warning {
                 };
                 write!(
                     f,
-                    "{faults} {noun} failed in the client's own network and {verb} left out of every figure"
+                    "{faults} {noun} failed on the client's side (no such host, no way there, no connection in time) and {verb} left out \
+                     of every figure"
                 )
             }
             Self::OneRequest => {

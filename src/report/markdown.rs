@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use super::figures::Line;
 use super::number::{self, NONE};
 use super::published::{self, Pair};
-use super::text::text_or;
+use super::text::{Names, text_or};
 use super::{Report, VERSION, sentence};
 use crate::experiment::repeat::Spread;
-use crate::measure::summary::{AwareQuantile, Ttft};
+use crate::measure::summary::{AwareQuantile, Ttft, Warning};
 
 /// One table with what it comes to.
 pub(super) struct Page {
@@ -81,6 +81,23 @@ pub(super) fn table(lines: &[Line<'_>], out: &mut dyn Write) -> io::Result<()> {
     header(&heads, 3, out)?;
     for one in lines {
         line(&cells(one), out)?;
+    }
+    left_out(lines, out)
+}
+
+/// How many requests the rows do not count because they failed on the client's side.
+fn left_out(lines: &[Line<'_>], out: &mut dyn Write) -> io::Result<()> {
+    for one in lines.iter().filter(|one| one.summary.client_faults > 0) {
+        let faults = one.summary.client_faults;
+        let warning = Warning::ClientFaults { faults };
+        let Names {
+            provider,
+            model,
+            session,
+        } = one.names;
+        let names = [provider, model, session].into_iter();
+        let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+        writeln!(out, "\n{}: {warning}", names.join(" · "))?;
     }
     Ok(())
 }

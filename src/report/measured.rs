@@ -137,7 +137,7 @@ fn ends(series: &Series<'_>, out: &mut dyn Write) -> io::Result<()> {
         .filter_map(|one| Some((one.outcome, one.reason?)));
     for ((outcome, reason), count) in counted(reasons) {
         let remark = match outcome {
-            "client-fault" => " (the client's own network; not the server's figures)",
+            "client-fault" => " (on the client's side; in no figure of the server)",
             _ => "",
         };
         writeln!(out, "  {count} × {reason}{remark}")?;
@@ -258,7 +258,7 @@ mod tests {
         for part in [
             "acme · m: 4 requests after 1 thrown away: 2 ok, 1 timed-out, 1 client-fault",
             "1 × timed out in phase first-token\n",
-            "no such host (the client's own network",
+            "no such host (on the client's side",
             "0.50",
             "0.70",
             "0.60",

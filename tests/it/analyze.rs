@@ -348,3 +348,23 @@ fn verdicts_are_as_sure_as_the_data() {
     // (74/75)^75 = 0.3654 of 2000 resamples: 99.9 % lie within 0.0354.
     assert!((without - 0.3654).abs() < 0.036, "{without}");
 }
+
+/// The same file as `analyze` shows it in Markdown.
+fn markdown(input: &str, more: &[&str]) -> String {
+    let arguments = [&["analyze", "-", "--format", "markdown"], more].concat();
+    let output = run(input, &arguments);
+    assert!(output.status.success(), "{}", told(&output));
+    told(&output)
+}
+
+#[test]
+fn markdown_says_how_many_client_faults_it_leaves_out() {
+    let all = markdown(&requests(&[("succeeded", 8, 0.4)]), &[]);
+    assert!(!all.contains("left out"), "{all}");
+    let rows = [("succeeded", 8, 0.4), ("client_fault", 2, 0.0)];
+    let some = markdown(&requests(&rows), &[]);
+    assert!(
+        some.contains("p · m · s: 2 requests failed on the client's side"),
+        "{some}"
+    );
+}

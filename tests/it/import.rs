@@ -909,3 +909,57 @@ fn words_of_other_programs_that_nobody_knows_are_refused() {
         assert!(error.contains(part), "{error}");
     }
 }
+
+/// A host that refuses a connection was reached: it failed. One that was not found or not reached says nothing of the model.
+#[test]
+fn refusals_that_other_programs_saw_are_the_servers() {
+    let probe = |error: &str| {
+        format!(
+            r#"{{"model":"m","status":"error","error":"Post: {error}","ttft_ms":0,"latency_ms":300,"timestamp":"2026-05-20T00:00:01Z"}}"#
+        )
+    };
+    let record = |error: &str| {
+        format!(
+            r#"{{"metadata":{{"benchmark_phase":"profiling"}},"metrics":{{}},"error":{{"code":null,"type":"ClientConnectorError","message":"{error}"}}}}"#
+        )
+    };
+    for (text, expected) in [
+        (
+            probe("dial tcp 10.0.0.1:443: connect: connection refused"),
+            Outcome::Failed,
+        ),
+        (
+            probe("dial tcp: lookup a.example: no such host"),
+            Outcome::ClientFault,
+        ),
+        (
+            record("Cannot connect to host a:1 [Connection refused]"),
+            Outcome::Failed,
+        ),
+        (
+            record("Cannot connect to host a:1 [Network is unreachable]"),
+            Outcome::ClientFault,
+        ),
+    ] {
+        let found = rows(&imported(&text, &Options::default()));
+        assert_eq!(found[0].seen.outcome(), expected, "{text}");
+    }
+}
+
+/// A connection that was refused never stood, so no server has closed it in a pause.
+#[test]
+fn a_refused_connection_is_not_a_lost_one() {
+    let text = observations(&[("ok", Some(0.2)), ("connection-fault", None)]);
+    let is_lost = |text: &str| {
+        let found = rows(&imported(text, &Options::default()));
+        assert_eq!(found[0].seen.outcome(), Outcome::Failed);
+        found[0].signs.connection_lost
+    };
+    assert!(is_lost(&text));
+    let phase = |phase: &str| {
+        let fault = "\"outcome\":\"connection-fault\"";
+        text.replace(fault, &format!("{fault},\"phase\":\"{phase}\""))
+    };
+    assert!(is_lost(&phase("headers")));
+    assert!(!is_lost(&phase("connect")));
+}

@@ -27,12 +27,10 @@ use crate::request::EndpointId;
 use crate::streams::Streams;
 use crate::targets::{Plan, Target};
 use crate::time::Time;
-use crate::timeline::Exchange;
+use crate::timeline::{Exchange, Phase};
 
 /// How often the live text is drawn anew.
 const REFRESH: Wall = Wall::from_millis(500);
-/// What the file calls a fault of the client's own network.
-const CLIENT_FAULT: &str = "client-fault";
 
 /// Everything that a run needs.
 pub(super) struct Run<'a> {
@@ -290,5 +288,11 @@ impl Run<'_> {
 /// Whether every target was asked and nothing at all came back, because no connection was ever made.
 fn nothing_came_back(plan: &Plan, rows: &[Row]) -> bool {
     let was_asked = |target: &Target| rows.iter().any(|row| row.target == target.endpoint.name);
-    rows.iter().all(|row| row.outcome == CLIENT_FAULT) && plan.targets.iter().all(was_asked)
+    rows.iter().all(never_connected) && plan.targets.iter().all(was_asked)
+}
+
+/// Whether a request ended while its connection was set up, whoever's fault it was.
+fn never_connected(row: &Row) -> bool {
+    let phase = row.phase.as_deref().and_then(Phase::of_name);
+    phase.is_some_and(Phase::is_set_up)
 }

@@ -15,6 +15,18 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     std::iter::successors(Some(error), |&error| error.source())
 }
 
+/// Whether a connection that was being set up ended by the peer's doing: refused, reset or closed.
+pub(super) fn is_of_peer(error: &(dyn Error + 'static)) -> bool {
+    use io::ErrorKind::{ConnectionRefused, ConnectionReset, UnexpectedEof};
+    let mut inputs = causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>());
+    inputs.any(|cause| {
+        matches!(
+            cause.kind(),
+            ConnectionRefused | ConnectionReset | UnexpectedEof
+        )
+    })
+}
+
 /// Whether the peer ended in the middle of a message.
 pub(super) fn is_cut(error: &hyper::Error) -> bool {
     let mut inputs = causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>());

@@ -4,6 +4,7 @@ mod fault;
 mod record;
 
 use std::future::Future;
+use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ use crate::http::stamped::{Outgoing, Stamps};
 use crate::request::Request;
 use crate::time::Time;
 use crate::timeline::{Exchange, Phase, Reason, Timeline};
-use fault::{is_cut, said};
+use fault::{is_cut, is_of_peer, said};
 
 /// How much of an error's body is read \[bytes\].
 const ERROR_BODY: usize = 64 << 10;
@@ -123,14 +124,22 @@ impl<'a> Attempt<'a> {
         let opening = Connection::open(self.route, self.clock, &mut self.timeline);
         match timeout_at(deadline, opening).await {
             Ok(Ok(connection)) => Ok(connection),
-            Ok(Err(error)) => Err(Reason::Connection {
-                phase: self.phase(),
-                message: said(&error),
-            }),
+            Ok(Err(error)) => Err(self.unopened(&error)),
             Err(_) => Err(Reason::TimedOut {
                 phase: self.phase(),
             }),
         }
+    }
+
+    /// What it means that no connection could be opened. Until a proxy has let the client through, the peer is the proxy, which
+    /// is on the client's side.
+    fn unopened(&self, error: &io::Error) -> Reason {
+        let (phase, message) = (self.phase(), said(error));
+        let is_at_server = self.route.proxy.is_none() || phase == Phase::Tls;
+        if is_at_server && is_of_peer(error) {
+            return Reason::Refused { phase, message };
+        }
+        Reason::Connection { phase, message }
     }
 
     /// Sends the request and reads the answer. What goes wrong within the answer is an error too.

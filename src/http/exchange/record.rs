@@ -3,7 +3,7 @@
 use super::Attempt;
 use crate::http::route::Route;
 use crate::observation::{Observation, Outcome};
-use crate::timeline::{Exchange, Phase, Reason, Timeline};
+use crate::timeline::{Exchange, Reason, Timeline};
 
 impl Attempt<'_> {
     pub(super) fn into_exchange(self, reason: Option<Reason>) -> Exchange {
@@ -71,7 +71,7 @@ fn outcome(reason: Option<&Reason>, has_token: bool) -> Outcome {
     match reason {
         None => Outcome::Succeeded,
         Some(Reason::HttpStatus { status, .. }) => Outcome::Rejected { status: *status },
-        Some(reason) if reason.phase().is_some_and(Phase::is_set_up) => Outcome::ClientFault,
+        Some(reason) if reason.is_client_fault() => Outcome::ClientFault,
         Some(Reason::TimedOut { .. }) if !has_token => Outcome::TimedOut,
         Some(_) => Outcome::Failed,
     }
@@ -83,7 +83,8 @@ fn redacted(mut reason: Reason, route: &Route) -> Reason {
         Reason::HttpStatus { message, .. }
         | Reason::StreamError { message, .. }
         | Reason::ParseError { message }
-        | Reason::Connection { message, .. } => *message = route.shown(message),
+        | Reason::Connection { message, .. }
+        | Reason::Refused { message, .. } => *message = route.shown(message),
         Reason::Empty | Reason::Truncated { .. } | Reason::TimedOut { .. } => {}
     }
     reason
@@ -92,6 +93,7 @@ fn redacted(mut reason: Reason, route: &Route) -> Reason {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timeline::Phase;
 
     #[test]
     fn an_outcome_follows_from_the_reason_and_the_first_token() {

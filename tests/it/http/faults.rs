@@ -1,6 +1,6 @@
 //! What can go wrong on the way: names, connections, certificates, silence, resets and peers that send too much.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
 use thermocline::http::scripted::Script;
@@ -24,8 +24,6 @@ fn silent() -> (TcpListener, Endpoint) {
 
 #[test]
 fn faults_of_the_clients_own_network_are_its_own() {
-    let (listener, closed) = silent();
-    drop(listener);
     let (_silent, mut deaf) = silent();
     deaf.base_url = deaf
         .base_url
@@ -34,7 +32,6 @@ fn faults_of_the_clients_own_network_are_its_own() {
     deaf.limits.connect = millis(200);
     let cases = [
         (at("http://nowhere.invalid/v1"), Phase::Dns),
-        (closed, Phase::Connect),
         (deaf, Phase::Tls),
     ];
     for (endpoint, phase) in cases {
@@ -54,10 +51,48 @@ fn faults_of_the_clients_own_network_are_its_own() {
 }
 
 #[test]
+fn a_connection_that_the_host_refuses_or_ends_is_its_failure() {
+    let (listener, closed) = silent();
+    drop(listener);
+    let (listener, mut hangs_up) = silent();
+    hangs_up.base_url = hangs_up.base_url.replace("http", "https");
+    let hanging_up = std::thread::spawn(move || drop(listener.accept()));
+    for (endpoint, phase) in [(closed, Phase::Connect), (hangs_up, Phase::Tls)] {
+        let exchange = ask(endpoint, None);
+        let reason = exchange.reason.clone().expect("it fails");
+        assert!(
+            matches!(&reason, Reason::Refused { phase: found, .. } if *found == phase),
+            "{reason:?}"
+        );
+        assert_eq!(exchange.observation.outcome(), Outcome::Failed);
+        assert_eq!(exchange.outcome_name(), "connection-fault");
+        assert_eq!(exchange.timeline.written, None);
+    }
+    hanging_up.join().expect("it has hung up");
+}
+
+/// A proxy belongs to the client: that it cannot be reached says nothing about the server behind it.
+#[test]
+fn a_proxy_that_refuses_is_the_clients_fault() {
+    let (_listener, mut endpoint) = silent();
+    let (proxy, closed) = silent();
+    drop(proxy);
+    endpoint.proxy = Some(closed.base_url.replace("/v1", ""));
+    let exchange = ask(endpoint, None);
+    assert_eq!(
+        exchange.observation.outcome(),
+        Outcome::ClientFault,
+        "{exchange:?}"
+    );
+}
+
+#[test]
 fn a_server_without_encryption_is_a_fault_of_encryption() {
     let (listener, mut endpoint) = silent();
     let refuses = std::thread::spawn(move || {
         let (mut client, _) = listener.accept().expect("a client");
+        // What stays unread would reset the connection.
+        let _ = client.read(&mut [0; 4096]).expect("it says hello");
         client
             .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
             .expect("it listens");
