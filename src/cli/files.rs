@@ -18,7 +18,10 @@ pub(super) struct Tables {
     /// The unit of that column, where its name does not tell: s, ms, us or ns
     #[arg(long, value_name = "UNIT", requires = "column")]
     unit: Option<Unit>,
-    /// The column that tells whether a request succeeded (empty, 0, 200, ok, true, success, healthy)
+    /// The column that tells whether a request succeeded
+    ///
+    /// Read as success, in any letter case: an empty cell, an HTTP status 2xx, ok, true, yes, success, successful, succeeded,
+    /// completed, healthy, 0 and none. All else is a failure, and it is said what was.
     #[arg(long, value_name = "NAME", requires = "column")]
     status_column: Option<String>,
     /// The column that holds when a request was sent: dates, or numbers
@@ -68,4 +71,22 @@ pub(super) fn read(file: &str, options: &Options) -> anyhow::Result<Imported> {
     }
     let bytes = std::fs::read(file).with_context(|| format!("could not read `{file}`"))?;
     Ok(import::read(file, bytes, options)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_names_every_word_for_success() {
+        let command = Tables::augment_args(clap::Command::new("test"));
+        let mut arguments = command.get_arguments();
+        let status = arguments.find(|one| one.get_id() == "status_column");
+        let help = status.and_then(clap::Arg::get_long_help);
+        let help = help.expect("it has one").to_string();
+        let words: Vec<&str> = help.split([' ', ',', '.', '\n']).collect();
+        for word in import::SUCCESS_WORDS {
+            assert!(words.contains(&word), "{word} is not in: {help}");
+        }
+    }
 }

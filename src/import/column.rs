@@ -186,6 +186,7 @@ pub(super) fn read(table: &Table, options: &Options) -> Result<Read, Problems> {
     read.notes.extend(coarse(&stamps));
     read.notes.extend(absurd(&rows));
     read.notes.extend(status_ignored(table, options));
+    read.notes.extend(failures_read(table, &columns));
     let groups = rows::grouped(rows).into_iter().map(|(names, rows)| {
         let (model, target) = match names.split_last() {
             Some((last, rest)) => (last.clone(), rest.join(" ")),
@@ -303,17 +304,56 @@ impl Reader<'_> {
     }
 }
 
-/// What a status says: nothing, zero, or one of the words for success.
+/// Words of a status column that say success, in any letter case; so does an empty cell, and every HTTP status 2xx.
+pub const SUCCESS_WORDS: [&str; 10] = [
+    "ok",
+    "true",
+    "yes",
+    "success",
+    "successful",
+    "succeeded",
+    "completed",
+    "healthy",
+    "0",
+    "none",
+];
+
+/// Whether a status says success.
 fn succeeded(cell: Option<&str>) -> bool {
-    const WORDS: [&str; 8] = [
-        "ok",
-        "true",
-        "success",
-        "succeeded",
-        "healthy",
-        "200",
-        "0",
-        "none",
-    ];
-    cell.is_none_or(|cell| WORDS.contains(&cell.to_lowercase().as_str()))
+    let Some(cell) = cell else { return true };
+    let status = cell.parse::<u16>();
+    status.is_ok_and(|status| (200..300).contains(&status))
+        || SUCCESS_WORDS.contains(&cell.to_lowercase().as_str())
+}
+
+/// So many words of a status column are named.
+const NAMED: usize = 5;
+
+/// Says which words of the status column were read as failures, and how often, since nobody can know every program's words.
+fn failures_read(table: &Table, columns: &Columns) -> Option<String> {
+    let index = columns.status?;
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    let cells = table.rows.iter().map(|line| line.cells.get(index)?.as_deref());
+    for word in cells.filter(|cell| !succeeded(*cell)).flatten() {
+        match counts.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((word, 1)),
+        }
+    }
+    let named = counts.iter().take(NAMED);
+    let named: Vec<String> = named
+        .map(|(word, count)| format!("\"{word}\" {count} ×"))
+        .collect();
+    let more = match counts.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more words"),
+    };
+    (!named.is_empty()).then(|| {
+        format!(
+            "column `{}`: read as a failure: {}{more}; read as success: empty, 2xx, {}",
+            table.names[index],
+            named.join(", "),
+            SUCCESS_WORDS.join(", ")
+        )
+    })
 }

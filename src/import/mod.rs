@@ -33,6 +33,7 @@ use crate::measure::analysis::Row;
 use crate::time::Duration;
 
 pub use crate::foreign::{ImportError, Problem, Unit};
+pub use column::SUCCESS_WORDS;
 pub use starts::read_starts;
 pub use tool::{Definition, First, Missing, OURS, SetUp, Start, Tool};
 

@@ -963,3 +963,26 @@ fn a_refused_connection_is_not_a_lost_one() {
     assert!(is_lost(&phase("headers")));
     assert!(!is_lost(&phase("connect")));
 }
+
+#[test]
+fn what_a_status_column_was_read_as_is_told() {
+    let options = Options {
+        status_column: Some("status".to_owned()),
+        ..column("ttft_ms")
+    };
+    let table = |words: &[&str]| {
+        let lines: Vec<String> = words.iter().map(|word| format!("200,{word}\n")).collect();
+        imported(
+            &format!("ttft_ms,status\n{}", lines.concat()),
+            &options,
+        )
+    };
+    let all_good = table(&["200", "204", "299", "OK", "Completed", "0", ""]);
+    assert!(rows(&all_good).iter().all(|row| row.seen.succeeded()));
+    assert_eq!(all_good.notes, [String::new(); 0]);
+    let some = table(&["done", "ok", "done", "503", "2000"]);
+    let good = rows(&some).iter().filter(|row| row.seen.succeeded()).count();
+    assert_eq!(good, 1);
+    let expected = "column `status`: read as a failure: \"done\" 2 ×, \"503\" 1 ×, \"2000\" 1 ×; read as success: empty, 2xx, ok, ";
+    assert!(some.notes[0].starts_with(expected), "{:?}", some.notes);
+}
