@@ -21,6 +21,18 @@ pub(super) struct Line<'a> {
     pub(super) classes: Option<&'a Classes>,
 }
 
+impl Line<'_> {
+    /// The verdict where it is sure enough: by resampling, where there was one.
+    fn decided(&self) -> Option<Verdict> {
+        self.classes.map_or(Some(self.verdict), Classes::decided)
+    }
+
+    /// The verdict's name, or that there is none.
+    pub(super) fn verdict_name(&self) -> &'static str {
+        self.decided().map_or("undecided", Verdict::name)
+    }
+}
+
 /// Whether some request got no answer.
 pub(super) fn has_failures(summary: &Summary) -> bool {
     summary.succeeded < summary.requests
@@ -128,20 +140,22 @@ fn failure_columns(rows: &[Line<'_>], beyond: &str, narrow: bool) -> Vec<Column>
 }
 
 fn verdict_column(rows: &[Line<'_>], narrow: bool) -> Column {
-    let name = |row: &Line<'_>| match row.verdict {
-        Verdict::NotProductionReady if narrow => "not-production-\nready".to_owned(),
-        verdict => verdict.name().to_owned(),
+    let name = |row: &Line<'_>| match row.decided() {
+        Some(Verdict::NotProductionReady) if narrow => "not-production-\nready".to_owned(),
+        _ => row.verdict_name().to_owned(),
     };
-    let colours = rows.iter().map(|row| colour(row.verdict)).collect();
+    let colours = rows.iter().map(|row| row.decided().and_then(colour));
+    let colours = colours.collect();
     Column::text("verdict", rows.iter().map(name).collect()).coloured(colours)
 }
 
-/// How probable the verdict is by resampling.
+/// How probable the likeliest verdict is by resampling.
 fn certainty_column(rows: &[Line<'_>]) -> Column {
     let sure = |row: &Line<'_>| {
-        let share = row
+        let likeliest = row
             .classes
-            .map(|classes| 100.0 * classes.share(row.verdict));
+            .and_then(|classes| classes.ranked().first().copied());
+        let share = likeliest.map(|(_, share)| 100.0 * share);
         text_or(share, |share| format!("{share:.0}"))
     };
     Column::numbers("sure\n%", rows.iter().map(sure).collect()).rank(6)

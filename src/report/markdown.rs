@@ -124,7 +124,7 @@ fn cells(row: &Line<'_>) -> Vec<String> {
         text_or(ttft(|ttft| ttft.cv_percent), number::percent),
         text_or(ttft(|ttft| ttft.std_over_median_percent), number::percent),
         cold.map_or_else(|| NONE.to_owned(), |cold| cold.to_string()),
-        row.verdict.name().to_owned(),
+        row.verdict_name().to_owned(),
     ]
 }
 
