@@ -177,7 +177,7 @@ fn with_range(value: Option<f64>, spread: Option<Spread>, show: fn(f64) -> Strin
 
 /// The head of a table; the first columns are names, the others numbers.
 pub(super) fn header(heads: &[&str], names: usize, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "| {} |", heads.join(" | "))?;
+    row_of(heads, out)?;
     let last = heads.len() - 1;
     let rules = (0..heads.len()).map(|index| {
         if index < names || index == last {
@@ -191,10 +191,29 @@ pub(super) fn header(heads: &[&str], names: usize, out: &mut dyn Write) -> io::R
 
 /// A line of a table.
 pub(super) fn line(cells: &[String], out: &mut dyn Write) -> io::Result<()> {
-    let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
+    row_of(cells, out)
+}
+
+/// Head or line: whatever stands in a cell can hold what would end it.
+fn row_of<T: AsRef<str>>(cells: &[T], out: &mut dyn Write) -> io::Result<()> {
+    let cells: Vec<String> = cells.iter().map(|cell| escaped(cell.as_ref())).collect();
     writeln!(out, "| {} |", cells.join(" | "))
 }
 
 pub(super) fn escaped(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_end_a_cell_of_a_head_or_a_line() {
+        let mut out = Vec::new();
+        header(&["a|b", "c"], 1, &mut out).expect("memory");
+        line(&["d|e".to_owned(), "f\ng".to_owned()], &mut out).expect("memory");
+        let text = String::from_utf8(out).expect("text");
+        assert_eq!(text, "| a\\|b | c |\n| :-- | :-- |\n| d\\|e | f g |\n");
+    }
 }

@@ -6,6 +6,7 @@ use comfy_table::Color;
 use serde::Serialize;
 
 use super::grid::{Column, fitted};
+use super::markdown;
 use super::number::significant;
 use super::text::{BOLD, DIM, wrapped};
 use super::{Format, VERSION};
@@ -208,22 +209,16 @@ impl Comparison<'_> {
     }
 
     fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(
-            out,
-            "| case | metric | theory | found | interval | verdict |"
-        )?;
-        writeln!(out, "| :-- | :-- | --: | --: | :-- | :-- |")?;
+        let heads = ["case", "metric", "theory", "found", "interval", "verdict"];
+        markdown::header(&heads, 2, out)?;
         for (case, figure) in self.rows() {
-            let numbers = [figure.theory, figure.found].map(|value| significant(value, DIGITS));
-            writeln!(
-                out,
-                "| {} | {} | {} | {} | {} |",
-                case.id,
-                figure.metric,
-                numbers.join(" | "),
-                interval(figure),
-                figure.verdict.name()
-            )?;
+            let [theory, found] =
+                [figure.theory, figure.found].map(|value| significant(value, DIGITS));
+            let names = [case.id, figure.metric].map(str::to_owned);
+            let [case, metric] = names;
+            let verdict = figure.verdict.name().to_owned();
+            let cells = [case, metric, theory, found, interval(figure), verdict];
+            markdown::line(&cells, out)?;
         }
         writeln!(out)?;
         for line in self.conclusion() {

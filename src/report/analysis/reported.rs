@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::measure::feasible::{Forced, Rounded};
 use crate::measure::reported::{Answer, Reported};
 use crate::report::grid::{self, Column};
+use crate::report::markdown;
 use crate::report::number::{self, NONE, seconds};
 use crate::report::text::{BOLD, DIM, wrapped};
 use crate::report::{Format, VERSION};
@@ -183,16 +184,14 @@ fn markdown(reported: &Reported, answers: &[Answer; 2], out: &mut dyn Write) -> 
     for answer in answers {
         writeln!(out, "- {}", said(reported, answer))?;
     }
-    writeln!(out, "\n| n | definition | longest TTFT at least | fits |")?;
-    writeln!(out, "| --: | :-- | --: | :-- |")?;
+    writeln!(out)?;
+    let heads = ["n", "definition", "longest TTFT at least", "fits"];
+    markdown::header(&heads, 0, out)?;
     for row in rows(answers) {
         let longest = row.forced_max_s.map_or_else(|| NONE.to_owned(), seconds);
         let fits = yes_or_no(row.is_possible);
-        writeln!(
-            out,
-            "| {} | {} | {longest} | {fits} |",
-            row.requests, row.cv_definition
-        )?;
+        let (n, definition) = (row.requests.to_string(), row.cv_definition.to_string());
+        markdown::line(&[n, definition, longest, fits], out)?;
     }
     writeln!(out, "\nthermocline {VERSION}")
 }
