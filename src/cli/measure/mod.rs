@@ -59,7 +59,7 @@ pub(super) struct Measure {
     /// Replace the file if it is there
     #[arg(long, help_heading = "Run", conflicts_with = "resume")]
     force: bool,
-    /// Go on with a run that was broken off, in the same file
+    /// Go on with a run that was broken off, in the same file; targets and protocol must be given as they were
     #[arg(long, value_name = "FILE", help_heading = "Run")]
     resume: Option<PathBuf>,
     /// Show what would be done, and do nothing
