@@ -31,6 +31,15 @@ pub(super) struct Asked {
 impl Asked {
     pub(super) fn read(mut reader: Reader<'_>) -> Self {
         let schedule = Schedule::read(&mut reader);
+        if schedule.requests == 0 {
+            // A scenario may have a fleet without a benchmark; nobody measures nothing.
+            reader.problem_at(
+                "requests",
+                "`requests` must be from 1 to 1000000",
+                "is 0",
+                "give at least one request that counts",
+            );
+        }
         let prompt = reader.or_default("prompt", &super::filled(), PROMPT);
         let tokens = Kind::whole().at_least("1").at_most("1000000");
         let protocol = Protocol {

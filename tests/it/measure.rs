@@ -252,7 +252,7 @@ fn what_cannot_be_done_is_said_at_once_and_ends_with_two() {
         "nowhere",
     ];
     let nowhere: Vec<String> = nowhere.iter().map(|&option| option.to_owned()).collect();
-    let cases: [(&[String], &[&str], &str); 8] = [
+    let cases: [(&[String], &[&str], &str); 9] = [
         (&[], &[], "nothing to measure"),
         (&quick, &[], "is there already"),
         (
@@ -277,6 +277,11 @@ fn what_cannot_be_done_is_said_at_once_and_ends_with_two() {
         ),
         (&nowhere, &["--gap", "5", "--request", "1"], "--request"),
         (&nowhere, &["--gap", "5", "--requests=-1"], "2 problems"),
+        (
+            &nowhere,
+            &["--requests", "0"],
+            "`requests` must be from 1 to 1000000",
+        ),
     ];
     for (options, more, expected) in cases {
         let output = rig.run(options, more);
