@@ -12,6 +12,8 @@ pub(crate) struct Records<R> {
     reader: csv::Reader<Chain<R, &'static [u8]>>,
     /// Whether lines end in CR and LF.
     is_crlf: bool,
+    /// Fields of the head.
+    width: usize,
 }
 
 impl<R: BufRead> Records<R> {
@@ -22,8 +24,14 @@ impl<R: BufRead> Records<R> {
         let is_crlf = end.is_some_and(|end| start[..end].ends_with(b"\r"));
         let reader = csv::ReaderBuilder::new()
             .trim(csv::Trim::All)
+            // A line of blanks is no record, but has a field: records are counted here.
+            .flexible(true)
             .from_reader(from.chain(if is_crlf { b"\r\n" } else { b"\n" as &[u8] }));
-        Ok(Self { reader, is_crlf })
+        Ok(Self {
+            reader,
+            is_crlf,
+            width: 0,
+        })
     }
 
     /// The names of the columns.
@@ -31,21 +39,30 @@ impl<R: BufRead> Records<R> {
         let line = 1;
         let head = self.reader.headers();
         let head = head.map_err(|error| broken(line, &error))?;
+        self.width = head.len();
         Ok(head.iter().map(str::to_owned).collect())
     }
 
-    /// The next record and its line, from one.
+    /// The next record and its line, from one. Blank lines are passed over.
     pub(crate) fn read(
         &mut self,
         record: &mut csv::StringRecord,
     ) -> Option<Result<usize, Problem>> {
-        let read = self.reader.read_record(record);
+        let mut read = self.reader.read_record(record);
+        while matches!(read, Ok(true)) && record.len() == 1 && record[0].is_empty() {
+            read = self.reader.read_record(record);
+        }
         // The lines that the reader gives its records are those before blank lines, and before the LF of a CR LF. It has passed
         // a record's lone LF when it gives the record, but not yet the LF of a CR LF. Each record has one: `new` adds the last.
         let behind = u64::from(!self.is_crlf);
         let line = usize::try_from(self.reader.position().line() - behind).unwrap_or(0);
         match read {
             Ok(false) => None,
+            Ok(true) if record.len() != self.width => {
+                let (found, width) = (record.len(), self.width);
+                let why = format!("found {found} fields, the head has {width}");
+                Some(Err(Problem::at_line(line, why)))
+            }
             Ok(true) => Some(Ok(line)),
             Err(error) => Some(Err(broken(line, &error))),
         }
@@ -55,17 +72,29 @@ impl<R: BufRead> Records<R> {
 /// What is wrong with a line that the reader does not take.
 fn broken(line: usize, error: &csv::Error) -> Problem {
     let why = match error.kind() {
-        csv::ErrorKind::UnequalLengths {
-            expected_len, len, ..
-        } => format!("found {len} fields, the head has {expected_len}"),
         csv::ErrorKind::Utf8 { .. } => "not UTF-8 text".to_owned(),
         _ => format!("not CSV: {error}"),
     };
     Problem::at_line(line, why)
 }
 
-/// The place of the column called `name`.
+/// Refuses a second column called `name`: nobody can know which of the two is meant.
+pub(crate) fn only_one(names: &[String], name: &str) -> Result<(), Problem> {
+    let places = names.iter().enumerate();
+    let mut places = places.filter(|(_, known)| *known == name);
+    match (places.next(), places.next()) {
+        (Some((first, _)), Some((second, _))) => Err(Problem::of_file(format!(
+            "columns {} and {} are both called `{name}`\nhelp: rename or remove one of them",
+            first + 1,
+            second + 1
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The place of the column called `name`, of which there may be one only.
 pub(crate) fn column(names: &[String], name: &str) -> Result<usize, Problem> {
+    only_one(names, name)?;
     let found = names.iter().position(|known| known == name);
     found.ok_or_else(|| {
         let help = did_you_mean(name, names.iter().map(String::as_str)).map_or_else(

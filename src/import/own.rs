@@ -2,6 +2,8 @@
 //!
 //! A last line that is not whole was being written when the program was killed: it is left out and told.
 
+use std::collections::BTreeMap;
+
 use super::rows::{self, Raw};
 use super::{Options, Problem, Problems, Read, Series, Tool, Unit};
 use crate::foreign::node::{Node, Object};
@@ -35,6 +37,10 @@ pub(super) fn read(
     let origin = of_header(header, &mut read).map_err(|problem| vec![problem])?;
     let lines = values.get(1..).unwrap_or_default();
     let requests = all(lines.iter().map(|line| request(&line.object()?, origin)))?;
+    let twice = twice(lines, &requests);
+    if !twice.is_empty() {
+        return Err(twice);
+    }
     let odd = requests.iter().filter(|one| !one.adds_up).count();
     if odd > 0 {
         read.notes.push(format!(
@@ -89,11 +95,31 @@ fn of_header(header: &Object<'_>, read: &mut Read) -> Result<i128, Problem> {
 
 /// A line of the file.
 struct Request {
+    /// Its number in the session.
+    index: Option<u64>,
     names: [String; 3],
     is_discarded: bool,
     /// Whether the stated TTFT is what the instants make of it.
     adds_up: bool,
     row: Raw,
+}
+
+/// What is wrong with requests that are there again: counted twice, they would make every interval narrower.
+fn twice(lines: &[Node<'_>], requests: &[Request]) -> Problems {
+    let mut seen = BTreeMap::new();
+    let again = lines.iter().zip(requests).filter_map(|(line, request)| {
+        let (index, [target, _, session]) = (request.index?, &request.names);
+        let first = *seen
+            .entry((target, session, index))
+            .or_insert_with(|| line.line());
+        (first != line.line()).then(|| {
+            let why = format!(
+                "request {index} of {target}, session {session}, is there twice: first in line {first}"
+            );
+            Problem::at_field(line.line(), "index", why)
+        })
+    });
+    again.collect()
 }
 
 fn request(line: &Object<'_>, origin: i128) -> Result<Request, Problem> {
@@ -121,6 +147,7 @@ fn request(line: &Object<'_>, origin: i128) -> Result<Request, Problem> {
     let [target, model, session] = ["target", "model", "session"].map(|key| line.text(key));
     let both = stated.zip(first);
     Ok(Request {
+        index: line.count("index")?,
         names: [
             target?.unwrap_or_default(),
             model?.unwrap_or_default(),

@@ -4,7 +4,7 @@ use super::ImportError;
 use crate::calibrate::starts::MeasuredStart;
 use crate::foreign::did_you_mean;
 use crate::foreign::problem::{Problem, all};
-use crate::foreign::table::{Records, column};
+use crate::foreign::table::{Records, column, only_one};
 use crate::start_phase::StartPhase;
 
 const TOTAL: &str = "total_s";
@@ -64,6 +64,9 @@ impl Columns {
             );
             problems.push(Problem::of_file(format!("unknown column `{name}`; {help}")));
         }
+        let twice = head.iter().filter(|name| *name != TOTAL);
+        problems.extend(twice.filter_map(|name| only_one(head, name).err()));
+        problems.dedup();
         let places = head.iter().enumerate();
         let phases: Vec<(StartPhase, usize)> = places
             .filter_map(|(place, name)| Some((phase(name)?, place)))

@@ -3,7 +3,7 @@
 //! The real files lie beside the project in `../shared/data` and are read in place; without them those tests say that they skip.
 //! Everything else stands here, small, in the shape that the programs write.
 
-use thermocline::import::{ImportError, Imported, Options, Unit, read};
+use thermocline::import::{ImportError, Imported, Options, Unit, read, read_starts};
 use thermocline::measure::analysis::Row;
 use thermocline::measure::detect::{Detection, detect};
 use thermocline::observation::Outcome;
@@ -985,4 +985,53 @@ fn what_a_status_column_was_read_as_is_told() {
     assert_eq!(good, 1);
     let expected = "column `status`: read as a failure: \"done\" 2 ×, \"503\" 1 ×, \"2000\" 1 ×; read as success: empty, 2xx, ok, ";
     assert!(some.notes[0].starts_with(expected), "{:?}", some.notes);
+}
+
+#[test]
+fn two_columns_of_one_name_are_refused_where_they_are_asked_for() {
+    let table = "ttft_ms,model,ttft_ms\n200,m,9000\n";
+    let error = refused(table, &column("ttft_ms")).to_string();
+    assert!(
+        error.contains("columns 1 and 3 are both called `ttft_ms`"),
+        "{error}"
+    );
+    let other = imported(&table.replacen("ttft_ms", "x", 1), &column("ttft_ms"));
+    assert_eq!(good_ms(&other).expect("one").values(), [9000.0]);
+    let starts = b"load_weights_s,load_weights_s,total_s\n1,2,3\n";
+    let error = read_starts("starts", starts).expect_err("twice");
+    assert!(
+        error.to_string().contains("columns 1 and 2 are both called"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_request_that_is_there_twice_is_refused() {
+    let text = observations(&[("ok", Some(0.2)), ("ok", Some(0.3))]);
+    let last = text.lines().last().expect("a line");
+    let error = refused(&format!("{text}{last}\n"), &Options::default()).to_string();
+    assert!(
+        error.contains(
+            "line 4: field `index`: request 2 of acme, session once, is there twice: first in line 3"
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn blank_lines_are_no_requests() {
+    for (text, expected) in [
+        ("ttft_ms\n200\n   \n\n300\n \t\n", 2),
+        ("ttft_ms,x\n200,1\n   \n300,2\n", 2),
+        // A cell without a TTFT is a failure still.
+        ("ttft_ms,x\n200,1\n,\n300,2\n", 3),
+    ] {
+        let found = imported(text, &column("ttft_ms"));
+        assert_eq!(rows(&found).len(), expected, "{text:?}");
+    }
+    let error = refused("ttft_ms,x\n \n200\n", &column("ttft_ms")).to_string();
+    assert!(
+        error.contains("line 3: found 1 fields, the head has 2"),
+        "{error}"
+    );
 }
