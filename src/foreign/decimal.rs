@@ -86,19 +86,13 @@ impl FromStr for Unit {
 /// A decimal number in `unit` as nanoseconds, rounded to the nearest one; `None` for what is no plain finite decimal number
 /// or lies outside of all time.
 pub(crate) fn nanos(literal: &str, unit: Unit) -> Option<i128> {
-    let (is_negative, size) = match literal.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, literal.strip_prefix('+').unwrap_or(literal)),
-    };
-    let (digits, exponent) = match size.split_once(['e', 'E']) {
-        Some((digits, exponent)) => (digits, exponent.parse::<i32>().ok()?),
-        None => (size, 0),
-    };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let is_plain = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.len() + fraction.len() == 0 || !is_plain(whole) || !is_plain(fraction) {
-        return None;
-    }
+    let Parts {
+        is_negative,
+        whole,
+        fraction,
+        exponent,
+    } = Parts::of(literal)?;
+    let exponent = exponent.parse::<i32>().ok()?;
     // 30 digits of a fraction reach far below a nanosecond in every unit.
     let fraction = &fraction[..fraction.len().min(30)];
     let mantissa = format!("{whole}{fraction}");
@@ -120,6 +114,54 @@ pub(crate) fn nanos(literal: &str, unit: Unit) -> Option<i128> {
     };
     Some(if is_negative { -size } else { size })
 }
+
+/// The parts of a plain decimal number.
+struct Parts<'a> {
+    is_negative: bool,
+    whole: &'a str,
+    fraction: &'a str,
+    exponent: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    /// The parts of a literal; `None` for what is no plain decimal number.
+    fn of(literal: &'a str) -> Option<Self> {
+        let (is_negative, size) = match literal.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, literal.strip_prefix('+').unwrap_or(literal)),
+        };
+        let (digits, exponent) = size.split_once(['e', 'E']).unwrap_or((size, "0"));
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let is_plain = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        let power = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
+        let is_decimal = is_plain(whole) && is_plain(fraction) && is_plain(power);
+        let is_there = whole.len() + fraction.len() > 0 && !power.is_empty();
+        (is_decimal && is_there).then_some(Self {
+            is_negative,
+            whole,
+            fraction,
+            exponent,
+        })
+    }
+}
+
+/// What is needed in place of a number that was not taken as a span: it must be `otherwise`, or less where only its size is
+/// wrong.
+pub(crate) fn needed(literal: &str, unit: Unit, otherwise: &str) -> String {
+    let sign = unit.name();
+    let is_too_large = Parts::of(literal).is_some_and(|parts| {
+        // A power far below zero is no more than zero.
+        !parts.is_negative && !parts.exponent.starts_with('-')
+    }) && nanos(literal, unit).is_none_or(|nanos| nanos > LONGEST);
+    if is_too_large {
+        let most = LONGEST / 10_i128.pow(unit.power().unsigned_abs());
+        return format!("at most {most} [{sign}]");
+    }
+    format!("{otherwise} [{sign}]")
+}
+
+/// The longest span \[ns\], 584 years.
+const LONGEST: i128 = u64::MAX as i128;
 
 #[cfg(test)]
 mod tests {
@@ -147,9 +189,26 @@ mod tests {
             ("0x1", Unit::Seconds, None),
             ("inf", Unit::Seconds, None),
             ("1e99", Unit::Seconds, None),
+            ("1e", Unit::Seconds, None),
+            ("1e+-1", Unit::Seconds, None),
             ("1e-99", Unit::Seconds, Some(0)),
         ] {
             assert_eq!(nanos(literal, unit), expected, "{literal}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_hears_the_limit() {
+        for (literal, expected) in [
+            ("1e15", "at most 18446744073709 [ms]"),
+            ("1e400", "at most 18446744073709 [ms]"),
+            ("1e99999999999", "at most 18446744073709 [ms]"),
+            ("-1e400", "a number [ms]"),
+            ("inf", "a number [ms]"),
+            ("soon", "a number [ms]"),
+        ] {
+            let needed = needed(literal, Unit::Milliseconds, "a number");
+            assert_eq!(needed, expected, "{literal}");
         }
     }
 

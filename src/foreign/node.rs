@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::decimal::{Unit, nanos};
+use super::decimal::{Unit, nanos, needed};
 use super::problem::Problem;
 use super::text::Text;
 use crate::time::Duration;
@@ -44,8 +44,16 @@ pub(crate) fn values(text: &Text) -> Result<Vec<Node<'_>>, Problem> {
 fn not_json(text: &Text, error: &serde_json::Error) -> Problem {
     let message = error.to_string();
     let what = message.split(" at line ").next().unwrap_or_default();
-    let why = format!("not JSON at column {}: {what}", error.column());
-    Problem::at_line(text.number(error.line()), why)
+    // A text that ends too soon is wrong where its last word ends, not in the line behind it.
+    let (line, column) = if error.is_eof() {
+        text.end()
+    } else {
+        (error.line(), error.column())
+    };
+    Problem::at_line(
+        text.number(line),
+        format!("not JSON at column {column}: {what}"),
+    )
 }
 
 impl<'a> Node<'a> {
@@ -171,15 +179,15 @@ impl<'a> Node<'a> {
     /// The number of `unit`s as nanoseconds, exactly.
     pub(crate) fn nanos(&self, unit: Unit) -> Result<i128, Problem> {
         let found = nanos(self.raw, unit);
-        found.ok_or_else(|| self.unexpected(&format!("a finite number [{}]", unit.name())))
+        found.ok_or_else(|| self.unexpected(&needed(self.raw, unit, "a finite number")))
     }
 
     /// The number of `unit`s as a span, which is not negative.
     pub(crate) fn span(&self, unit: Unit) -> Result<Duration, Problem> {
         let nanos = u64::try_from(self.nanos(unit)?).ok();
-        nanos.map(Duration::from_nanos).ok_or_else(|| {
-            self.unexpected(&format!("a span that is not negative [{}]", unit.name()))
-        })
+        nanos
+            .map(Duration::from_nanos)
+            .ok_or_else(|| self.unexpected(&needed(self.raw, unit, "a span that is not negative")))
     }
 }
 

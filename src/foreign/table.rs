@@ -69,6 +69,27 @@ impl<R: BufRead> Records<R> {
     }
 }
 
+/// The line at which a quoted field opens that never closes, if there is one: it takes in all that follows.
+pub(crate) fn open_quote(text: &str) -> Option<usize> {
+    let (mut line, mut opened) = (1, None);
+    let (mut at_start, mut bytes) = (true, text.bytes().peekable());
+    while let Some(byte) = bytes.next() {
+        let was_start = std::mem::replace(&mut at_start, false);
+        match byte {
+            b'\n' => {
+                line += 1;
+                at_start = opened.is_none();
+            }
+            b'"' if opened.is_none() => opened = was_start.then_some(line),
+            b'"' if bytes.peek() == Some(&b'"') => drop(bytes.next()),
+            b'"' => opened = None,
+            b',' | b'\r' => at_start = opened.is_none(),
+            _ => {}
+        }
+    }
+    opened
+}
+
 /// What is wrong with a line that the reader does not take.
 fn broken(line: usize, error: &csv::Error) -> Problem {
     let why = match error.kind() {
@@ -125,4 +146,23 @@ pub(crate) fn stamp(cell: Option<&str>, unit: Option<Unit>, option: &str) -> Res
         let unit = unit.name();
         format!("found `{cell}`, a date or a finite number that is not negative [{unit}] is needed")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quote_that_never_closes_is_found_where_it_opens() {
+        for (text, expected) in [
+            ("a,b\n\"1\",2\n", None),
+            ("a,b\n1,\"2\n3,4\n5,6\n", Some(2)),
+            ("a,b\r\n\"x\ny\",2\r\n\"3,4\r\n", Some(4)),
+            // A doubled quote stands for itself, and so does one within a bare field.
+            ("a,b\n\"1 \"\" 2\",5\" long\n", None),
+            ("a,b\n\"1\"\",2\n", Some(2)),
+        ] {
+            assert_eq!(open_quote(text), expected, "{text}");
+        }
+    }
 }

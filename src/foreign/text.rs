@@ -66,6 +66,16 @@ impl Text {
         self.first - 1 + line
     }
 
+    /// The line of this text and the column, from one, behind its last word.
+    pub(crate) fn end(&self) -> (usize, usize) {
+        let text = self.content.trim_end();
+        let start = text.rfind('\n').map_or(0, |at| at + 1);
+        (
+            text.matches('\n').count() + 1,
+            text[start..].chars().count() + 1,
+        )
+    }
+
     /// The byte at which a part of the text begins.
     pub(crate) fn offset(&self, part: &str) -> usize {
         part.as_ptr() as usize - self.content.as_ptr() as usize

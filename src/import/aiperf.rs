@@ -4,6 +4,7 @@
 
 use super::rows::{self, Raw};
 use super::{Missing, Options, Problem, Problems, Read, Series, Stated, Tool, Unit};
+use crate::foreign::decimal::{nanos, needed};
 use crate::foreign::node::{Node, Object};
 use crate::foreign::problem::all;
 use crate::foreign::stamp::Stamp;
@@ -302,9 +303,10 @@ impl CsvRow<'_> {
         let Some(cell) = self.cells.get(index).filter(|cell| !cell.is_empty()) else {
             return Ok(None);
         };
-        let nanos = crate::foreign::decimal::nanos(&cell.replace(',', ""), self.unit);
-        let nanos = nanos.ok_or_else(|| {
-            let why = format!("found `{cell}`, a finite number is needed");
+        let plain = cell.replace(',', "");
+        let nanos = nanos(&plain, self.unit).ok_or_else(|| {
+            let needed = needed(&plain, self.unit, "a finite number");
+            let why = format!("found `{cell}`, {needed} is needed");
             Problem::at_field(self.line, column, why)
         })?;
         Ok(Some(nanos as f64 / 1e9))

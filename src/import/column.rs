@@ -5,7 +5,7 @@
 
 use super::rows::{self, Raw};
 use super::{Missing, Options, Problem, Problems, Read, Series, Tool, Unit};
-use crate::foreign::decimal::nanos;
+use crate::foreign::decimal::{nanos, needed};
 use crate::foreign::node::{Node, Object};
 use crate::foreign::problem::all;
 use crate::foreign::stamp::Stamp;
@@ -31,6 +31,10 @@ pub(super) struct Line {
 impl Table {
     /// A CSV file with a head.
     pub(super) fn of_csv(text: &Text) -> Result<Self, Problem> {
+        if let Some(line) = table::open_quote(text.as_str()) {
+            let why = "a quoted field opens here and never closes";
+            return Err(Problem::at_line(line, why));
+        }
         let records = table::Records::new(text.as_str().as_bytes());
         let mut records = records.map_err(|error| Problem::of_file(error.to_string()))?;
         let names = records.head()?;
@@ -288,10 +292,8 @@ impl Reader<'_> {
         let unit = self.columns.unit;
         let found = nanos(cell, unit).and_then(|nanos| u64::try_from(nanos).ok());
         let span = found.map(Duration::from_nanos).ok_or_else(|| {
-            let why = format!(
-                "found `{cell}`, a finite number that is not negative [{}] is needed",
-                unit.name()
-            );
+            let needed = needed(cell, unit, "a finite number that is not negative");
+            let why = format!("found `{cell}`, {needed} is needed");
             self.problem(line, self.columns.ttft, why)
         })?;
         Ok((span > Duration::ZERO).then_some(span))
@@ -333,7 +335,10 @@ const NAMED: usize = 5;
 fn failures_read(table: &Table, columns: &Columns) -> Option<String> {
     let index = columns.status?;
     let mut counts: Vec<(&str, usize)> = Vec::new();
-    let cells = table.rows.iter().map(|line| line.cells.get(index)?.as_deref());
+    let cells = table
+        .rows
+        .iter()
+        .map(|line| line.cells.get(index)?.as_deref());
     for word in cells.filter(|cell| !succeeded(*cell)).flatten() {
         match counts.iter_mut().find(|(known, _)| *known == word) {
             Some((_, count)) => *count += 1,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use super::column::{Line, Table};
 use super::rows::{self, Raw};
 use super::{Missing, Options, Problem, Problems, Read, Series, Tool, Unit};
-use crate::foreign::decimal::nanos;
+use crate::foreign::decimal::{nanos, needed};
 use crate::foreign::problem::all;
 use crate::foreign::stamp::Stamp;
 use crate::observation::Outcome;
@@ -77,18 +77,20 @@ impl Cells<'_> {
             return Ok(None);
         };
         let found = nanos(text, Unit::Seconds);
+        let needed = || needed(text, Unit::Seconds, "a finite number");
         found
             .map(Some)
-            .ok_or_else(|| self.problem(column, text, "a finite number [s]"))
+            .ok_or_else(|| self.problem(column, text, &needed()))
     }
 
     fn span(&self, column: &str) -> Result<Option<Duration>, Problem> {
-        let Some(nanos) = self.nanos(column)? else {
+        let (Some(text), Some(nanos)) = (self.text(column)?, self.nanos(column)?) else {
             return Ok(None);
         };
         let span = u64::try_from(nanos).map(Duration::from_nanos);
+        let needed = || needed(text, Unit::Seconds, "a span that is not negative");
         span.map(Some)
-            .map_err(|_| self.problem(column, &nanos.to_string(), "a span that is not negative"))
+            .map_err(|_| self.problem(column, text, &needed()))
     }
 
     /// True or false in any letter case: spreadsheets write `TRUE`.

@@ -80,10 +80,13 @@ fn unanswered(summary: &Summary, ttft: &Ttft) -> String {
         });
         format!(", and {} met a cold start{size}", cold.requests)
     });
+    let answered = match summary.succeeded {
+        1 => "the one request that was answered".to_owned(),
+        several => format!("the {several} requests that were answered"),
+    };
     format!(
-        "The median says {} of the {} requests that were answered; {missing} of {n} {verb} not ({}): {users}{cold}.",
+        "The median says {} of {answered}; {missing} of {n} {verb} not ({}): {users}{cold}.",
         seconds(ttft.median_s),
-        summary.succeeded,
         reasons(summary)
     )
 }
@@ -221,6 +224,12 @@ mod tests {
             said(&[warm, lost.clone()]),
             "The median says 0.38 s of the 70 requests that were answered; 5 of 75 were not (5 timed out): one user in 15 \
              gets no answer."
+        );
+        let one = seen(1, 0.38, Outcome::Succeeded, Some(false));
+        assert_eq!(
+            said(&[one, lost.clone()]),
+            "The median says 0.38 s of the one request that was answered; 5 of 6 were not (5 timed out): 83 % of users \
+             get no answer."
         );
         assert_eq!(
             said(&[lost]),

@@ -372,7 +372,11 @@ fn markdown_says_how_many_client_faults_it_leaves_out() {
 /// One slow request of thirty-one: a resample without it says well-supported, and one in three is.
 #[test]
 fn a_verdict_that_is_not_sure_is_undecided_in_every_table() {
-    let text = column((0..30).map(|index| 400.0 + f64::from(index)).chain([20_000.0]));
+    let text = column(
+        (0..30)
+            .map(|index| 400.0 + f64::from(index))
+            .chain([20_000.0]),
+    );
     let page = markdown(&text, &["--column", "ttft_ms"]);
     assert!(page.contains("| undecided |"), "{page}");
     for width in ["60", "80", "160"] {

@@ -972,16 +972,16 @@ fn what_a_status_column_was_read_as_is_told() {
     };
     let table = |words: &[&str]| {
         let lines: Vec<String> = words.iter().map(|word| format!("200,{word}\n")).collect();
-        imported(
-            &format!("ttft_ms,status\n{}", lines.concat()),
-            &options,
-        )
+        imported(&format!("ttft_ms,status\n{}", lines.concat()), &options)
     };
     let all_good = table(&["200", "204", "299", "OK", "Completed", "0", ""]);
     assert!(rows(&all_good).iter().all(|row| row.seen.succeeded()));
-    assert_eq!(all_good.notes, [String::new(); 0]);
+    assert!(all_good.notes.is_empty(), "{:?}", all_good.notes);
     let some = table(&["done", "ok", "done", "503", "2000"]);
-    let good = rows(&some).iter().filter(|row| row.seen.succeeded()).count();
+    let good = rows(&some)
+        .iter()
+        .filter(|row| row.seen.succeeded())
+        .count();
     assert_eq!(good, 1);
     let expected = "column `status`: read as a failure: \"done\" 2 ×, \"503\" 1 ×, \"2000\" 1 ×; read as success: empty, 2xx, ok, ";
     assert!(some.notes[0].starts_with(expected), "{:?}", some.notes);
@@ -1000,7 +1000,9 @@ fn two_columns_of_one_name_are_refused_where_they_are_asked_for() {
     let starts = b"load_weights_s,load_weights_s,total_s\n1,2,3\n";
     let error = read_starts("starts", starts).expect_err("twice");
     assert!(
-        error.to_string().contains("columns 1 and 2 are both called"),
+        error
+            .to_string()
+            .contains("columns 1 and 2 are both called"),
         "{error}"
     );
 }
@@ -1034,4 +1036,38 @@ fn blank_lines_are_no_requests() {
         error.contains("line 3: found 1 fields, the head has 2"),
         "{error}"
     );
+}
+
+#[test]
+fn messages_say_what_the_file_holds_and_where() {
+    for (text, options, part) in [
+        (
+            simulated("succeeded", "", "", "-3"),
+            Options::default(),
+            "line 3: field `ttft_s`: found `-3`, a span that is not negative [s] is needed",
+        ),
+        (
+            simulated("succeeded", "", "", "1e15"),
+            Options::default(),
+            "field `ttft_s`: found `1e15`, at most 18446744073 [s] is needed",
+        ),
+        (
+            "ttft_ms\n1e15\n".to_owned(),
+            column("ttft_ms"),
+            "found `1e15`, at most 18446744073709 [ms] is needed",
+        ),
+        (
+            "{\"ttft_ms\":200}\n{\"ttft_ms\":\n".to_owned(),
+            column("ttft_ms"),
+            "test: line 2: not JSON at column 12: EOF",
+        ),
+        (
+            "ttft_ms,x\n200,\"a\n300,b\n400,c\n".to_owned(),
+            column("ttft_ms"),
+            "test: line 2: a quoted field opens here and never closes",
+        ),
+    ] {
+        let error = refused(&text, &options).to_string();
+        assert!(error.contains(part), "{error}");
+    }
 }

@@ -73,8 +73,9 @@ impl fmt::Display for Detection {
                 };
                 write!(
                     f,
-                    "{requests} {what} took far longer than the usual {median_s:.3} s, up to {max_s:.2} s: that is the network's time \
-                     and not the model's"
+                    "{requests} {what} took far longer than the usual {median_s:.3} s, up to {}: that is the network's time \
+                     and not the model's",
+                    span(max_s, 2)
                 )
             }
             Self::KeepAliveCliff {
@@ -105,9 +106,39 @@ impl fmt::Display for Detection {
                 });
                 write!(
                     f,
-                    "within a minute of a fault of the client's own network: {requests} answered, in up to {max_s:.1} s{without}"
+                    "within a minute of a fault of the client's own network: {requests} answered, in up to {}{without}",
+                    span(max_s, 1)
                 )
             }
         }
+    }
+}
+
+/// A span with so many decimals; a short one would lose all its digits and is in milliseconds.
+fn span(seconds: f64, decimals: usize) -> String {
+    if seconds < 0.1 {
+        return format!("{:.1} ms", 1e3 * seconds);
+    }
+    format!("{seconds:.decimals$} s")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_spans_keep_their_digits() {
+        let near = |max_s: f64| {
+            let cv_without_percent = None;
+            let requests = 2;
+            let near = Detection::NearClientFault {
+                requests,
+                max_s,
+                cv_without_percent,
+            };
+            near.to_string()
+        };
+        assert!(near(0.005).ends_with("2 answered, in up to 5.0 ms"));
+        assert!(near(7.356).ends_with("2 answered, in up to 7.4 s"));
     }
 }

@@ -190,7 +190,7 @@ fn markdown(reported: &Reported, answers: &[Answer; 2], out: &mut dyn Write) -> 
     for row in rows(answers) {
         let longest = row.forced_max_s.map_or_else(|| NONE.to_owned(), seconds);
         let fits = yes_or_no(row.is_possible);
-        let (n, definition) = (row.requests.to_string(), row.cv_definition.to_string());
+        let (n, definition) = (row.requests.to_string(), row.cv_definition.to_owned());
         markdown::line(&[n, definition, longest, fits], out)?;
     }
     writeln!(out, "\nthermocline {VERSION}")
