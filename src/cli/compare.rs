@@ -151,6 +151,7 @@ impl Compare {
             let text = builtin::find(wanted)?;
             let overrides = Overrides {
                 set: self.set.clone(),
+                varied: Vec::new(),
                 seed: self.seed.or(plans.first().map(|(_, first)| first.seed)),
                 percentile: self.percentile,
             };

@@ -55,6 +55,9 @@ pub(super) struct Chosen {
     #[arg(default_value = super::builtin::DEFAULT, help_heading = "Arguments")]
     pub(super) scenario: String,
     /// Override a value, such as `benchmark.requests=20`; may be given again
+    ///
+    /// A provider, model or stream within the path must be there (`*` is every one); a new one is given whole, as in
+    /// `providers.acme.deployments.mine={ price = "2usd/h" }`.
     #[arg(long, value_name = "PATH=VALUE")]
     pub(super) set: Vec<String>,
     /// Seed of all randomness; wins over the scenario's
@@ -67,6 +70,7 @@ impl Chosen {
     pub(super) fn overrides(&self, percentile: PercentileMethod) -> Overrides {
         Overrides {
             set: self.set.clone(),
+            varied: Vec::new(),
             seed: self.seed,
             percentile,
         }

@@ -166,7 +166,7 @@ impl PlanCommand {
         let mut first: Option<ScenarioError> = None;
         let count = all.len();
         for setting in all {
-            let overrides = vary::over(&common, &self.free, &setting);
+            let overrides = vary::over(&common, "--free", &self.free, &setting);
             match scenario::load(&text.name, &text.text, &overrides) {
                 Ok((plan, _)) => {
                     settings.push(setting);

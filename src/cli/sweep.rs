@@ -119,7 +119,7 @@ impl Sweep {
     fn read(&self, text: &Text, settings: &[Setting]) -> anyhow::Result<Vec<(Plan, Understood)>> {
         let common = self.scenario.overrides(self.percentile);
         let read = |setting: &Setting| {
-            let overrides = vary::over(&common, &self.vary, setting);
+            let overrides = vary::over(&common, "--vary", &self.vary, setting);
             Ok(scenario::load(&text.name, &text.text, &overrides)?)
         };
         settings.iter().map(read).collect()

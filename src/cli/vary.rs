@@ -6,7 +6,7 @@
 use std::str::FromStr;
 
 use crate::report::sweep::Setting;
-use crate::scenario::Overrides;
+use crate::scenario::{Overrides, Varied};
 
 /// The most values of one axis.
 const MOST: usize = 1000;
@@ -39,12 +39,19 @@ pub(super) fn settings(axes: &[Axis]) -> anyhow::Result<Vec<Setting>> {
     Ok(settings)
 }
 
-/// The overrides with a setting behind them.
-pub(super) fn over(common: &Overrides, axes: &[Axis], setting: &[String]) -> Overrides {
-    let varied = axes.iter().zip(setting);
-    let varied = varied.map(|(axis, value)| format!("{}={value}", axis.path));
+/// The overrides with a setting behind them, which the `option` gave.
+pub(super) fn over(
+    common: &Overrides,
+    option: &str,
+    axes: &[Axis],
+    setting: &[String],
+) -> Overrides {
+    let varied = axes.iter().zip(setting).map(|(axis, value)| Varied {
+        option: option.to_owned(),
+        argument: format!("{}={value}", axis.path),
+    });
     Overrides {
-        set: common.set.iter().cloned().chain(varied).collect(),
+        varied: varied.collect(),
         ..common.clone()
     }
 }

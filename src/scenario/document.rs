@@ -5,6 +5,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::did_you_mean;
 use super::problem::{Problem, ScenarioError, SourceId, Sources, Span};
 
 /// Largest text that is read \[bytes\].
@@ -138,6 +139,39 @@ pub enum Notation {
     Toml,
 }
 
+/// A value at a path, from whoever tries what an existing scenario does with it: `--vary`, or a value that `calibrate` frees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Varied {
+    /// What problems are told of: `--vary`.
+    pub option: String,
+    /// `path=value`, as `--set` takes it.
+    pub argument: String,
+}
+
+/// Tables whose entries the scenario names, with what such an entry is; `*` stands for a name.
+///
+/// An entry that is only mentioned is a misspelling: made anew it would be another provider or model, all at its defaults.
+const NAMED: [(&[&str], &str); 5] = [
+    (&["providers"], "provider"),
+    (&["providers", "*", "deployments"], "deployment"),
+    (
+        &["providers", "*", "deployments", "*", "traffic"],
+        "traffic stream",
+    ),
+    (&["providers", "*", "links"], "link"),
+    (&["benchmark", "sessions"], "session"),
+];
+
+/// What the entries of the table at a path are, where the scenario names them.
+fn named(path: &[Key]) -> Option<&'static str> {
+    let is_at = |pattern: &[&str]| {
+        let mut pairs = pattern.iter().zip(path);
+        pattern.len() == path.len() && pairs.all(|(one, key)| *one == "*" || *one == key.name)
+    };
+    let found = NAMED.iter().find(|(pattern, _)| is_at(pattern));
+    found.map(|&(_, what)| what)
+}
+
 /// A scenario file with the `--set` arguments applied.
 #[derive(Clone, Debug)]
 pub struct Document {
@@ -186,15 +220,25 @@ impl Document {
     ///
     /// The path names tables and keys with dots between (quotes around a name that has dots of its own), elements of lists
     /// by index, and every entry that exists by `*`. Tables on the way are made when missing, and take the place of a bare
-    /// value. The value is TOML, or else text, so `keep_alive=5m` needs no quotes. Problems are kept for the reading to
-    /// report with its own.
+    /// value; but a provider, a deployment or another entry that the scenario names is made only by giving the whole of it.
+    /// The value is TOML, or else text, so `keep_alive=5m` needs no quotes. Problems are kept for the reading to report with
+    /// its own.
     pub fn set(&mut self, argument: &str) {
+        self.put("--set", argument, true);
+    }
+
+    /// The same for a value that is tried: every entry that the scenario names must be there.
+    pub fn vary(&mut self, varied: &Varied) {
+        self.put(&varied.option, &varied.argument, false);
+    }
+
+    fn put(&mut self, option: &str, argument: &str, may_add: bool) {
         if argument.len() > MAX_BYTES {
             self.problems.push(too_long(argument));
             return;
         }
-        let source = self.sources.add("--set", argument);
-        if let Err(problem) = self.try_set(argument, source) {
+        let source = self.sources.add(option, argument);
+        if let Err(problem) = self.try_put(option, argument, source, may_add) {
             self.problems.push(problem);
         }
     }
@@ -226,12 +270,18 @@ impl Document {
         let path: Vec<Key> = path.iter().map(name).collect();
         let given = value
             .map_err(|error| syntax(&error, source, 0))
-            .and_then(|value| assign(&mut self.root, &path, &value));
+            .and_then(|value| Assignment::new(&path, &value, true).to(&mut self.root));
         self.problems.extend(given.err());
     }
 
-    fn try_set(&mut self, argument: &str, source: SourceId) -> Result<(), Problem> {
-        let (path, value_start) = parse_path(argument, source)?;
+    fn try_put(
+        &mut self,
+        option: &str,
+        argument: &str,
+        source: SourceId,
+        may_add: bool,
+    ) -> Result<(), Problem> {
+        let (path, value_start) = parse_path(option, argument, source)?;
         let text = &argument[value_start..];
         let start = value_start + (text.len() - text.trim_start().len());
         let place = |range: Range<usize>| Span {
@@ -244,15 +294,16 @@ impl Document {
         let Some((first, last)) = path.first().zip(path.last()) else {
             return Ok(());
         };
-        if assign(&mut self.root, &path, &value)? == 0 {
+        if Assignment::new(&path, &value, may_add).to(&mut self.root)? == 0 {
+            let help = "write the name instead of `*` to make a new entry";
             return Err(Problem {
-                message: "the path of `--set` matches nothing".to_owned(),
+                message: format!("the path of `{option}` matches nothing"),
                 span: Some(Span {
                     end: last.span.end,
                     ..first.span
                 }),
                 label: "`*` stands for entries that exist".to_owned(),
-                help: Some("write the name instead of `*` to make a new entry".to_owned()),
+                help: may_add.then(|| help.to_owned()),
             });
         }
         Ok(())
@@ -280,16 +331,25 @@ pub(super) fn parse_value(
 }
 
 /// Splits `path=value` into the names of the path and where the value starts.
-fn parse_path(argument: &str, source: SourceId) -> Result<(Vec<Key>, usize), Problem> {
+fn parse_path(
+    option: &str,
+    argument: &str,
+    source: SourceId,
+) -> Result<(Vec<Key>, usize), Problem> {
+    let help = if option.starts_with("--") {
+        format!("write path=value, for example {option} benchmark.requests=20")
+    } else {
+        "write a path, for example benchmark.requests".to_owned()
+    };
     let problem = |message: &str, range: Range<usize>, label: &str| Problem {
-        message: message.to_owned(),
+        message: format!("the path of `{option}` {message}"),
         span: Some(Span {
             source,
             start: range.start,
             end: range.end,
         }),
         label: label.to_owned(),
-        help: Some("write path=value, for example --set benchmark.requests=20".to_owned()),
+        help: Some(help.clone()),
     };
     let mut path = Vec::new();
     let mut at = 0;
@@ -300,11 +360,7 @@ fn parse_path(argument: &str, source: SourceId) -> Result<(Vec<Key>, usize), Pro
         let (name, length) = if rest.starts_with(['"', '\'']) {
             let Some(end) = rest[1..].find(&rest[..1]) else {
                 let range = at..argument.len();
-                return Err(problem(
-                    "the path of `--set` is malformed",
-                    range,
-                    "quote not closed",
-                ));
+                return Err(problem("is malformed", range, "quote not closed"));
             };
             (&rest[1..=end], end + 2)
         } else {
@@ -313,11 +369,7 @@ fn parse_path(argument: &str, source: SourceId) -> Result<(Vec<Key>, usize), Pro
             (name, name.len())
         };
         if name.is_empty() {
-            return Err(problem(
-                "the path of `--set` is malformed",
-                at..at + 1,
-                "a name is missing",
-            ));
+            return Err(problem("is malformed", at..at + 1, "a name is missing"));
         }
         path.push(Key {
             name: name.to_owned(),
@@ -328,11 +380,7 @@ fn parse_path(argument: &str, source: SourceId) -> Result<(Vec<Key>, usize), Pro
             },
         });
         if path.len() > MAX_DEPTH {
-            return Err(problem(
-                "the path of `--set` is too long",
-                0..at,
-                "nested too deeply",
-            ));
+            return Err(problem("is too long", 0..at, "nested too deeply"));
         }
         at += length;
         let rest = &argument[at..];
@@ -342,87 +390,173 @@ fn parse_path(argument: &str, source: SourceId) -> Result<(Vec<Key>, usize), Pro
             Some('=') => return Ok((path, at + 1)),
             Some(_) => {
                 return Err(problem(
-                    "the path of `--set` is malformed",
+                    "is malformed",
                     at..at + 1,
                     "a `.` or `=` is missing",
                 ));
             }
-            None => return Err(problem("`--set` has no value", 0..at, "no `=` here")),
+            None => {
+                return Err(Problem {
+                    message: format!("`{option}` has no value"),
+                    ..problem("", 0..at, "no `=` here")
+                });
+            }
         }
     }
 }
 
-/// Puts the value at every place that the path names; how many those are.
-fn assign(table: &mut Table, path: &[Key], value: &Node) -> Result<usize, Problem> {
-    let Some((key, rest)) = path.split_first() else {
-        return Ok(0);
-    };
-    if key.name == "*" {
-        return table
-            .0
-            .iter_mut()
-            .map(|(_, node)| assign_under(node, rest, value, true))
-            .sum();
+/// A value on its way to every place that a path names.
+struct Assignment<'a> {
+    path: &'a [Key],
+    value: &'a Node,
+    /// Whether the path may end at a new entry of those that the scenario names.
+    may_add: bool,
+    /// Where a `*` led to tables without the entry that the path goes on with, and the entries that they have.
+    lacking: Option<(usize, Vec<String>)>,
+}
+
+impl<'a> Assignment<'a> {
+    fn new(path: &'a [Key], value: &'a Node, may_add: bool) -> Self {
+        Self {
+            path,
+            value,
+            may_add,
+            lacking: None,
+        }
     }
-    if table.get_mut(&key.name).is_none() {
-        if rest.iter().any(|key| key.name == "*") {
+
+    /// Puts the value; at how many places.
+    fn to(mut self, root: &mut Table) -> Result<usize, Problem> {
+        match (self.in_table(root, 0)?, self.lacking.take()) {
+            (0, Some((at, names))) => Err(self.no_such(at, &names)),
+            (count, _) => Ok(count),
+        }
+    }
+
+    fn in_table(&mut self, table: &mut Table, at: usize) -> Result<usize, Problem> {
+        let Some(key) = self.path.get(at) else {
             return Ok(0);
+        };
+        if key.name == "*" {
+            let all = table.0.iter_mut();
+            return all.map(|(_, node)| self.under(node, at + 1, true)).sum();
+        }
+        if table.get_mut(&key.name).is_none() && !self.make(table, at)? {
+            return Ok(0);
+        }
+        table
+            .get_mut(&key.name)
+            .map_or(Ok(0), |node| self.under(node, at + 1, false))
+    }
+
+    /// Makes the entry that the path goes on with; whether there is one now.
+    fn make(&mut self, table: &mut Table, at: usize) -> Result<bool, Problem> {
+        let (before, key, rest) = (&self.path[..at], &self.path[at], &self.path[at + 1..]);
+        let is_any = |keys: &[Key]| keys.iter().any(|key| key.name == "*");
+        if named(before).is_some() && !(self.may_add && rest.is_empty()) {
+            let names = table.iter().map(|(key, _)| key.name.clone());
+            if !is_any(before) {
+                return Err(self.no_such(at, &names.collect::<Vec<_>>()));
+            }
+            let (_, lacking) = self.lacking.get_or_insert_with(|| (at, Vec::new()));
+            lacking.extend(names);
+            return Ok(false);
+        }
+        if is_any(rest) {
+            return Ok(false);
         }
         let node = Node {
             value: Value::Table(Table::default()),
             span: key.span,
         };
         table.push(key.clone(), node);
+        Ok(true)
     }
-    table
-        .get_mut(&key.name)
-        .map_or(Ok(0), |node| assign_under(node, rest, value, false))
+
+    fn under(&mut self, node: &mut Node, at: usize, any: bool) -> Result<usize, Problem> {
+        let Some(key) = self.path.get(at) else {
+            *node = self.value.clone();
+            return Ok(1);
+        };
+        match &mut node.value {
+            Value::Table(table) => self.in_table(table, at),
+            Value::Array(items) if key.name == "*" => items
+                .iter_mut()
+                .map(|item| self.under(item, at + 1, true))
+                .sum(),
+            Value::Array(items) => {
+                let length = items.len();
+                let index = key.name.parse().ok();
+                match index.and_then(|index: usize| items.get_mut(index)) {
+                    Some(item) => self.under(item, at + 1, false),
+                    None => Err(no_element(key, length)),
+                }
+            }
+            // Whatever `*` found that cannot hold the rest of the path is not meant.
+            _ if any => Ok(0),
+            _ => {
+                let mut table = Table::default();
+                let count = self.in_table(&mut table, at)?;
+                if count > 0 {
+                    *node = Node {
+                        value: Value::Table(table),
+                        span: key.span,
+                    };
+                }
+                Ok(count)
+            }
+        }
+    }
+
+    /// The path goes on with a name that none of these is.
+    fn no_such(&self, at: usize, names: &[String]) -> Problem {
+        let key = &self.path[at];
+        let what = named(&self.path[..at]).unwrap_or("entry");
+        let near = did_you_mean(&key.name, names.iter().map(String::as_str));
+        let help = match near {
+            Some(near) => format!("did you mean `{}`?", in_path(near)),
+            None if names.is_empty() => format!("there is no {what} at all"),
+            None => {
+                let all: Vec<String> = names.iter().map(|name| in_path(name)).collect();
+                format!("known here: {}", all.join(", "))
+            }
+        };
+        let path: Vec<String> = self.path[..=at]
+            .iter()
+            .map(|key| in_path(&key.name))
+            .collect();
+        let whole = format!(
+            "; a new one is given whole: --set '{}={{ .. }}'",
+            path.join(".")
+        );
+        let is_new = self.may_add && near.is_none();
+        Problem {
+            message: format!("there is no {what} `{}`", key.name),
+            span: Some(key.span),
+            label: "not in the scenario".to_owned(),
+            help: Some(help + if is_new { &whole } else { "" }),
+        }
+    }
 }
 
-fn assign_under(node: &mut Node, path: &[Key], value: &Node, any: bool) -> Result<usize, Problem> {
-    let Some((key, rest)) = path.split_first() else {
-        *node = value.clone();
-        return Ok(1);
-    };
-    match &mut node.value {
-        Value::Table(table) => assign(table, path, value),
-        Value::Array(items) if key.name == "*" => items
-            .iter_mut()
-            .map(|item| assign_under(item, rest, value, true))
-            .sum(),
-        Value::Array(items) => {
-            let length = items.len();
-            match key
-                .name
-                .parse()
-                .ok()
-                .and_then(|index: usize| items.get_mut(index))
-            {
-                Some(item) => assign_under(item, rest, value, false),
-                None => Err(Problem {
-                    message: format!("the list has no element `{}`", key.name),
-                    span: Some(key.span),
-                    label: "not an index of the list".to_owned(),
-                    help: Some(match length {
-                        0 => "the list is empty; give a whole list, for example [1, 2]".to_owned(),
-                        _ => format!("it has {length}, counted from 0"),
-                    }),
-                }),
-            }
-        }
-        // Whatever `*` found that cannot hold the rest of the path is not meant.
-        _ if any => Ok(0),
-        _ => {
-            let mut table = Table::default();
-            let count = assign(&mut table, path, value)?;
-            if count > 0 {
-                *node = Node {
-                    value: Value::Table(table),
-                    span: key.span,
-                };
-            }
-            Ok(count)
-        }
+/// A name as a path has it.
+fn in_path(name: &str) -> String {
+    if name.contains(['.', '=']) {
+        format!("\"{name}\"")
+    } else {
+        name.to_owned()
+    }
+}
+
+fn no_element(key: &Key, length: usize) -> Problem {
+    Problem {
+        message: format!("the list has no element `{}`", key.name),
+        span: Some(key.span),
+        label: "not an index of the list".to_owned(),
+        help: Some(match length {
+            0 => "the list is empty; give a whole list, for example [1, 2]".to_owned(),
+            _ => format!("it has {length}, counted from 0"),
+        }),
     }
 }
 

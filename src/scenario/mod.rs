@@ -17,7 +17,7 @@ mod understood;
 pub mod units;
 
 pub use crate::foreign::did_you_mean;
-pub use document::{Document, Key, Node, Notation, Table, Value};
+pub use document::{Document, Key, Node, Notation, Table, Value, Varied};
 pub use kind::Kind;
 pub use problem::{Complaint, Part, Problem, ScenarioError, SourceId, Sources, Span};
 pub use reader::{Reader, Reading, Template, Variant};

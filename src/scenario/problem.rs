@@ -132,6 +132,13 @@ impl ScenarioError {
         &self.problems
     }
 
+    /// The problems in texts of this name.
+    pub(super) fn problems_in(&self, name: &str) -> impl Iterator<Item = &Problem> {
+        let is_in = move |span: Span| self.sources.name(span.source) == name;
+        let all = self.problems.iter();
+        all.filter(move |problem| problem.span.is_some_and(is_in))
+    }
+
     /// As displayed, with ANSI colours.
     pub fn styled(&self) -> impl fmt::Display {
         self.render(&Renderer::styled())

@@ -20,6 +20,7 @@ mod measure;
 mod metamorphic;
 mod oci;
 mod oracle;
+mod paths;
 mod peers;
 mod physics;
 mod plan;

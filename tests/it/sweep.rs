@@ -110,8 +110,12 @@ fn two_axes_give_every_combination_in_every_format() {
 
 #[test]
 fn what_cannot_be_varied_is_said() {
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 6] = [
         (&["lesson"], "--vary <PATH=VALUES>"),
+        (
+            &["lesson", "--vary", "=1..2"],
+            "the path of `--vary` is malformed",
+        ),
         (&["lesson", "--vary", "seed=3..1"], "ranges go up"),
         (&["lesson", "--vary", "sed=1"], "did you mean `seed`?"),
         (

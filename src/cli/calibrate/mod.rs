@@ -31,7 +31,7 @@ use crate::record::{Record, Results};
 use crate::report::calibrate::CalibrationReport;
 use crate::report::calibrate::starts::StartsReport;
 use crate::report::number;
-use crate::scenario::{self, Overrides, Understood};
+use crate::scenario::{self, Overrides, Understood, Varied};
 use crate::stats::PercentileMethod;
 use fitted::Out;
 use given::{Given, Measured};
@@ -346,14 +346,15 @@ impl Case {
 /// The overrides that set the free values of a scenario to these texts.
 fn settings(common: &Overrides, free: &[Free], values: &[String]) -> Overrides {
     let paths = free.iter().filter_map(|free| match &free.place {
-        Place::Path(path) => Some(path),
+        Place::Path(path) => Some((&free.name, path)),
         Place::Requests | Place::CvDefinition => None,
     });
-    let set = paths
-        .zip(values)
-        .map(|(path, value)| format!("{path}={value}"));
+    let varied = paths.zip(values).map(|((name, path), value)| Varied {
+        option: format!("calibrate.{name}"),
+        argument: format!("{path}={value}"),
+    });
     Overrides {
-        set: common.set.iter().cloned().chain(set).collect(),
+        varied: varied.collect(),
         ..common.clone()
     }
 }

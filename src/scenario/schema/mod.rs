@@ -24,17 +24,20 @@ pub use benchmark::Schedule;
 pub use expansion::deployment_of;
 pub use values::optional_span;
 
-use super::{Document, Kind, Reader, Reading, ScenarioError, Understood};
+use super::{Document, Kind, Reader, Reading, ScenarioError, Understood, Varied};
 use crate::calibrate::free::Free;
 use crate::experiment::{Plan, Provider, Published};
 use crate::stats::PercentileMethod;
 use crate::time::Duration;
+use calibrate::Freed;
 
 /// What a command line adds to a scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     /// `path=value` arguments, applied in order.
     pub set: Vec<String>,
+    /// Values that are tried, applied behind those.
+    pub varied: Vec<Varied>,
     /// A seed that wins over the scenario's.
     pub seed: Option<u64>,
     /// How percentiles are read off.
@@ -61,17 +64,35 @@ pub fn load_with_free(
     for argument in &overrides.set {
         document.set(argument);
     }
+    for varied in &overrides.varied {
+        document.vary(varied);
+    }
     if let Some(seed) = overrides.seed {
         document.set(&format!("seed={seed}"));
     }
-    let reading = Reading::new(document);
-    let plan = plan(reading.root(), overrides.percentile);
-    let ((plan, free), understood) = reading.into_result(plan)?;
+    // Paths are as wrong with other values, and a calibration tries thousands.
+    let unchecked = overrides.varied.is_empty().then(|| document.clone());
+    let ((plan, freed), understood) = read(document, overrides.percentile)?;
+    if let Some(document) = unchecked {
+        let tried = |document| read(document, overrides.percentile).err();
+        calibrate::check(&document, &freed, tried)?;
+    }
+    let free = freed.into_iter().map(|one| one.free).collect();
     Ok((plan, free, understood))
 }
 
+/// Reads a document to its end.
+fn read(
+    document: Document,
+    percentile: PercentileMethod,
+) -> Result<((Plan, Vec<Freed>), Understood), ScenarioError> {
+    let reading = Reading::new(document);
+    let plan = plan(reading.root(), percentile);
+    reading.into_result(plan)
+}
+
 /// The whole scenario.
-fn plan(mut root: Reader<'_>, percentile: PercentileMethod) -> (Plan, Vec<Free>) {
+fn plan(mut root: Reader<'_>, percentile: PercentileMethod) -> (Plan, Vec<Freed>) {
     let title = root.or_default("title", &Kind::text(), "untitled");
     let seed = root.or_default("seed", &Kind::whole(), "1");
     let (start, warm_up, horizon) = time(root.table("time"));
