@@ -1,11 +1,12 @@
 //! What is varied: `PATH=VALUES`, with the path of `--set` and values as a list of single ones and ranges.
 //!
-//! A range has numbers with one unit at both ends: `0..8` goes up by one, `30s..120s:30s` by a step, `1s..64s*2` by a factor.
-//! Both ends belong to it.
+//! A range has numbers with units of one kind at both ends: `0..8` goes up by one, `30s..120s:30s` by a step, `30s..32m*2` by a
+//! factor. Its values are in the unit of its lower end. Both ends belong to it.
 
 use std::str::FromStr;
 
 use crate::report::sweep::Setting;
+use crate::scenario::units::Quantity;
 use crate::scenario::{Overrides, Varied};
 
 /// The most values of one axis.
@@ -147,10 +148,11 @@ fn range(low: &str, rest: &str) -> Result<Vec<String>, String> {
         (None, Some((high, factor))) => (high, Some((factor, true))),
         (None, None) => (rest, None),
     };
-    let ((from, unit), (to, other)) = (number(low)?, number(high)?);
-    if unit != other {
-        return Err(format!("{}: both ends need the same unit", whole()));
-    }
+    let start = quantity(low)?;
+    let (from, unit) = (start.number, start.unit.as_str());
+    let Some(to) = quantity(high)?.in_unit_of(&start) else {
+        return Err(format!("{}: both ends need units of one kind", whole()));
+    };
     let advance = match advance {
         None if unit.is_empty() => Advance::By(1.0),
         None => {
@@ -160,9 +162,12 @@ fn range(low: &str, rest: &str) -> Result<Vec<String>, String> {
             ));
         }
         Some((text, true)) => Advance::Times(number(text)?.0),
-        Some((text, false)) => match number(text)? {
-            (step, of) if of == unit => Advance::By(step),
-            _ => return Err(format!("{}: the step needs the unit of the ends", whole())),
+        Some((text, false)) => match quantity(text)?.in_unit_of(&start) {
+            Some(step) => Advance::By(step),
+            None => {
+                let says = "the step needs a unit of the same kind as the ends";
+                return Err(format!("{}: {says}", whole()));
+            }
         },
     };
     let is_endless = match advance {
@@ -199,6 +204,12 @@ fn values(from: f64, to: f64, advance: Advance) -> Vec<f64> {
         .collect()
 }
 
+fn quantity(text: &str) -> Result<Quantity, String> {
+    let (number, unit) = number(text)?;
+    let unit = unit.to_owned();
+    Ok(Quantity { number, unit })
+}
+
 /// A number and the unit behind it.
 fn number(text: &str) -> Result<(f64, &str), String> {
     let text = text.trim();
@@ -225,6 +236,9 @@ mod tests {
             ("a=30s..90s:30s", "30s 60s 90s"),
             ("a=1s..10s*2", "1s 2s 4s 8s"),
             ("a=0.1..0.3:0.1", "0.1 0.2 0.3"),
+            ("a=30s..2m*2", "30s 60s 120s"),
+            ("a=1m..3m:30s", "1m 1.5m 2m 2.5m 3m"),
+            ("a=500ms..1s:250ms", "500ms 750ms 1000ms"),
             ("a=[1,2],[3]", "[1,2] [3]"),
             ("a=\"x,y\",z", "\"x,y\" z"),
             ("providers.*.b = fp8, bf16", "fp8 bf16"),
@@ -263,8 +277,9 @@ mod tests {
             ("a=0..8:0", "ranges go up"),
             ("a=0..8*2", "ranges go up"),
             ("a=1s..8s", "say the step"),
-            ("a=1s..8m:1s", "same unit"),
-            ("a=1s..8s:1m", "unit of the ends"),
+            ("a=1s..8GB:1s", "units of one kind"),
+            ("a=1..8s:1s", "units of one kind"),
+            ("a=1s..8s:1GB", "a unit of the same kind"),
             ("a=x..8", "not a number"),
             ("a=0..1000000", "more than 1000 values"),
         ];
