@@ -14,11 +14,11 @@ pub(super) struct Wanted {
     ranks: Vec<u64>,
 }
 
-/// The protocol, its sessions, and the models it is limited to.
+/// The protocol, its sessions, and the models it is limited to. `begin` is the end of the warm-up.
 pub(super) fn read(
     mut reader: Reader<'_>,
-    start: Duration,
-    warm_up: Duration,
+    begin: Duration,
+    horizon: Duration,
 ) -> (Protocol, Vec<Session>, Wanted) {
     let schedule = Schedule::read(&mut reader);
     let tokens = Kind::whole().at_least("1").at_most("10000000");
@@ -36,7 +36,15 @@ pub(super) fn read(
         names: reader.or_default("models", &Kind::text().list(), "[]"),
         ranks: reader.or_default("ranks", &Kind::whole().at_least("1").list(), "[]"),
     };
-    let sessions = sessions(reader.table("sessions"), start + warm_up, &protocol);
+    let sessions = sessions(reader.table("sessions"), begin, &protocol);
+    if horizon == Duration::ZERO && sessions.iter().any(|session| session.requests == 0) {
+        reader.problem_at(
+            "requests",
+            "without requests nothing says for how long to measure",
+            "sends none",
+            "set time.horizon, for example time.horizon = \"6h\"",
+        );
+    }
     reader.finish();
     (protocol, sessions, wanted)
 }

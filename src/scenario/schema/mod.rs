@@ -96,7 +96,8 @@ fn plan(mut root: Reader<'_>, percentile: PercentileMethod) -> (Plan, Vec<Freed>
     let title = root.or_default("title", &Kind::text(), "untitled");
     let seed = root.or_default("seed", &Kind::whole(), "1");
     let (start, warm_up, horizon) = time(root.table("time"));
-    let (benchmark, sessions, wanted) = benchmark::read(root.table("benchmark"), start, warm_up);
+    let (benchmark, sessions, wanted) =
+        benchmark::read(root.table("benchmark"), start + warm_up, horizon);
     let catalog = catalogue::read(root.table("catalog"));
     let users = root.optional_table("popularity");
     let users = users.map(|inner| popularity::read(inner, seed));

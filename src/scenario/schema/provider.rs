@@ -1,15 +1,15 @@
 //! A provider: its network, its stocks of GPUs, its links and its deployments.
 
-use super::super::{Kind, Reader};
+use super::super::{Kind, Reader, Span};
 use super::hardware::unknown;
-use super::popularity::Users;
+use super::popularity::{Users, known_names};
 use super::values::{count_or_unlimited, distribution, seconds};
 use super::{deployment, expansion};
 use crate::billing::{Billing, TimeRule, TokenRule};
 use crate::catalog::Catalog;
 use crate::experiment::{Catalogue, Provider};
 use crate::fleet::FleetConfig;
-use crate::fleet::config::{LinkConfig, Network, NodeConfig, PoolConfig, Spot};
+use crate::fleet::config::{DeploymentConfig, LinkConfig, Network, NodeConfig, PoolConfig, Spot};
 use crate::time::{Duration, Time};
 
 /// What a deployment is read against.
@@ -28,7 +28,7 @@ pub(super) fn read(
 ) -> Provider {
     let network = network(reader.table("network"), catalog);
     let evict_idle = reader.or_default("evict_idle", &Kind::boolean(), "false");
-    let pools = pools(&mut reader, catalog, evict_idle);
+    let (pools, stocked) = pools(&mut reader, catalog, evict_idle);
     let links = links(reader.table("links"));
     let context = Context {
         catalog,
@@ -50,7 +50,10 @@ pub(super) fn read(
     if deployed.is_empty() && reader.is_sound("deployments") && reader.is_sound("catalogue") {
         reader.missing("deployments", "{ my-model = {} }");
     }
-    let (deployments, predictions) = deployed.into_iter().unzip();
+    let (deployments, predictions): (Vec<DeploymentConfig>, Vec<_>) = deployed.into_iter().unzip();
+    if reader.is_sound("deployments") && reader.is_sound("catalogue") {
+        stocks(&reader, catalog, &pools, &stocked, &deployments);
+    }
     reader.finish();
     let fleet = FleetConfig {
         phase: Duration::ZERO,
@@ -154,19 +157,66 @@ fn usual(reader: &mut Reader<'_>, catalog: &Catalog, key: &str) -> String {
     )
 }
 
-/// Stocks by tier, and the nodes that they are in; a tier that is not listed never runs out.
-fn pools(reader: &mut Reader<'_>, catalog: &Catalog, evict_idle: bool) -> Vec<PoolConfig> {
+/// Refuses stocks that no deployment can be meant by, and those that hold not even one replica.
+fn stocks(
+    reader: &Reader<'_>,
+    catalog: &Catalog,
+    pools: &[PoolConfig],
+    stocked: &[Span],
+    deployments: &[DeploymentConfig],
+) {
+    let placements = || deployments.iter().flat_map(|one| &one.placements);
+    for (index, (pool, span)) in pools.iter().zip(stocked).enumerate() {
+        let name = &pool.name;
+        let is_used = placements().any(|placement| placement.pool == Some(index));
+        if !is_used && catalog.gpus.get(name).is_none() {
+            let used = placements().map(|placement| placement.name.as_str());
+            let help = known_names(name, used.chain(catalog.ids("gpu")));
+            let message = format!("there is no GPU `{name}`");
+            let found = "neither in the catalogue nor used by a deployment";
+            reader.problem_in(*span, message, found, &help);
+        }
+        let lacks = |one: &&DeploymentConfig| {
+            let first = one.placements.first();
+            first.is_some_and(|first| first.pool == Some(index)) && never_starts(one, pools)
+        };
+        // Of a catalogue's many models one will do.
+        if let Some(one) = deployments.iter().find(lacks) {
+            let message = format!(
+                "no replica of `{}` can ever start: it needs {} {name}, and there are {}",
+                one.name, one.placements[0].gpus, pool.gpus
+            );
+            let found = "is less than one replica";
+            let help = "raise the stock, or let the deployment use fewer GPUs";
+            reader.problem_in(*span, message, found, help);
+        }
+    }
+}
+
+/// Whether every place for a replica is larger than its whole stock.
+fn never_starts(deployment: &DeploymentConfig, pools: &[PoolConfig]) -> bool {
+    let mut placements = deployment.placements.iter();
+    placements.all(|one| one.pool.is_some_and(|pool| one.gpus > pools[pool].gpus))
+}
+
+/// Stocks by tier, and the nodes that they are in, and where each stands; a tier that is not listed never runs out.
+fn pools(
+    reader: &mut Reader<'_>,
+    catalog: &Catalog,
+    evict_idle: bool,
+) -> (Vec<PoolConfig>, Vec<Span>) {
     let mut stocks = reader.table("gpus");
     let mut nodes = reader.table("nodes");
-    let mut pools = Vec::new();
+    let (mut pools, mut stocked) = (Vec::new(), Vec::new());
     for name in stocks.names() {
         let gpus = stocks.required(&name, &Kind::whole().at_most("1000000")) as u32;
         let node = nodes.table(&name);
+        stocked.push(stocks.span(&name));
         pools.push(pool(name, gpus, node, catalog, evict_idle));
     }
     stocks.finish();
     nodes.finish();
-    pools
+    (pools, stocked)
 }
 
 /// A stock and its nodes. The catalogue knows the GPUs' memory and the nodes' size of its own tiers; all GPUs of another are in

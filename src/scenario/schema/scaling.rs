@@ -126,7 +126,7 @@ pub(super) fn read(mut reader: Reader<'_>, target: f64, catalog: &Catalog) -> Sc
         min,
         max,
         initial,
-        warm_hours: warm_hours(&mut reader),
+        warm_hours: warm_hours(&mut reader, max),
         buffer: count(&mut reader, "buffer", "0", &preset.buffer),
         keep_alive: keep_alive(&mut reader, "keep_alive", keep),
         cancel_surplus_starts: reader.or_default(
@@ -251,7 +251,7 @@ fn windowed(inner: &mut Reader<'_>, metric: Metric, target: f64) -> Windowed {
     windowed
 }
 
-fn warm_hours(reader: &mut Reader<'_>) -> Vec<WarmHours> {
+fn warm_hours(reader: &mut Reader<'_>, max: u32) -> Vec<WarmHours> {
     let mut all = Vec::new();
     for mut hours in reader.list("warm_hours") {
         let days = hours.or_default("days", &Kind::one_of(&DAYS), "daily");
@@ -267,6 +267,15 @@ fn warm_hours(reader: &mut Reader<'_>) -> Vec<WarmHours> {
         }
         let min = count(&mut hours, "min", "1", "1");
         all.push(WarmHours {
+        if max < min {
+            let found = format!("is more than max = {max}");
+            hours.problem_at(
+                "min",
+                "`warm_hours` must not keep more than `max`",
+                found,
+                "raise max or lower min",
+            );
+        }
             days,
             from,
             to,

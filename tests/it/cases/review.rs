@@ -1,7 +1,7 @@
 //! Troubles found in this fleet itself.
 
 use crate::support::{
-    bench, fleet, ledger, moved, plan, requests, run_plan, simulate, starts, waits,
+    bench, fleet, ledger, moved, plan, problems, requests, run_plan, simulate, starts, waits,
 };
 use thermocline::fleet::{Origin, Stage};
 use thermocline::observation::Outcome;
@@ -545,4 +545,71 @@ fn a_request_that_ends_lets_a_start_evict_the_neighbour() {
         "#,
     ));
     assert_eq!(starts(&result, 1), [8.5]);
+}
+
+/// What a scenario asks for and cannot be is refused, with the nearest that can.
+#[test]
+fn what_would_be_capped_or_never_come_is_refused() {
+    let one = |head: &str, keys: &str| {
+        format!(
+            "time.horizon = \"10m\"\n[providers.p]\n{head}\n[providers.p.deployments.m]\n\
+             gpu = \"h100-sxm\"\ngpus = 2\n{keys}\ntraffic.t.arrivals = \"1/m\""
+        )
+    };
+    let hours =
+        "scaling = { max = 2, warm_hours = [{ from = \"08:00\", to = \"18:00\", min = 3 }] }";
+    let fallback = "fallback = [{ gpu = \"h200-sxm\", gpus = 1 }]";
+    let cases: [(&str, String, &[&str]); 7] = [
+        (
+            "a stock of nothing",
+            one("gpus.h100-smx = 8", ""),
+            &[
+                "test.toml:3:17",
+                "there is no GPU `h100-smx`",
+                "did you mean `h100-sxm`?",
+            ],
+        ),
+        (
+            "half a replica",
+            one("gpus.h100-sxm = 1", ""),
+            &["test.toml:3:17", "it needs 2 h100-sxm, and there are 1"],
+        ),
+        (
+            "half a replica here and none there",
+            one("gpus = { h100-sxm = 1, h200-sxm = 0 }", fallback),
+            &["no replica of `m` can ever start"],
+        ),
+        (
+            "half a replica here, but one there",
+            one("gpus = { h100-sxm = 1, h200-sxm = 1 }", fallback),
+            &["nothing: it is accepted"],
+        ),
+        (
+            "a known GPU that nothing uses",
+            one("gpus = { h100-sxm = 2, b200 = 8 }", ""),
+            &["nothing: it is accepted"],
+        ),
+        (
+            "warm hours above the most",
+            one("", hours),
+            &[
+                "`warm_hours` must not keep more than `max`",
+                "is more than max = 2",
+            ],
+        ),
+        (
+            "no requests and no horizon",
+            one("", "").replace("time.horizon = \"10m\"", "benchmark.requests = 0"),
+            &[
+                "without requests nothing says for how long to measure",
+                "set time.horizon",
+            ],
+        ),
+    ];
+    for (case, text, expected) in cases {
+        let found = problems(&text);
+        for expected in expected {
+            assert!(found.contains(expected), "{case}: no {expected}: {found}");
+        }
+    }
 }
