@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 
 use crate::scenario::did_you_mean;
 
@@ -57,14 +57,11 @@ pub(super) struct Text {
 /// The scenario of this name or path; `-` is standard input.
 pub(super) fn find(wanted: &str) -> anyhow::Result<Text> {
     if wanted == "-" {
-        let mut text = String::new();
+        let mut bytes = Vec::new();
         std::io::stdin()
-            .read_to_string(&mut text)
+            .read_to_end(&mut bytes)
             .context("could not read a scenario from standard input")?;
-        return Ok(Text {
-            name: "<stdin>".to_owned(),
-            text,
-        });
+        return decoded("<stdin>", bytes);
     }
     if let Some(builtin) = named(wanted) {
         return Ok(Text {
@@ -76,10 +73,23 @@ pub(super) fn find(wanted: &str) -> anyhow::Result<Text> {
     if !path.exists() {
         bail!("there is no scenario `{wanted}`\n{}", suggestion(wanted));
     }
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("could not read the scenario `{wanted}`"))?;
+    let bytes =
+        std::fs::read(path).with_context(|| format!("could not read the scenario `{wanted}`"))?;
+    decoded(wanted, bytes)
+}
+
+/// The text of a file, or where it is none.
+fn decoded(name: &str, bytes: Vec<u8>) -> anyhow::Result<Text> {
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let (before, bad) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
+        let line = before.split(|byte| *byte == b'\n').count();
+        let last = before.rsplit(|byte| *byte == b'\n').next().unwrap_or(&[]);
+        let column = String::from_utf8_lossy(last).chars().count() + 1;
+        let bad = bad.first().copied().unwrap_or_default();
+        anyhow!("{name}:{line}:{column}: the byte 0x{bad:02x} is not UTF-8\nhelp: save the scenario as UTF-8")
+    })?;
     Ok(Text {
-        name: wanted.to_owned(),
+        name: name.to_owned(),
         text,
     })
 }

@@ -204,9 +204,9 @@ pub(super) fn whole<N: TryFrom<u64>>(
     }
 }
 
-/// Reads a seed: all are as good.
+/// Reads a seed: all are as good, but a scenario must be able to hold it, and TOML ends at 63 bits.
 pub(super) fn seed(text: &str) -> Result<u64, String> {
-    whole(0..=u64::MAX)(text)
+    whole(0..=i64::MAX as u64)(text)
 }
 
 /// Reads how many threads to use; 0 for all cores.

@@ -121,6 +121,11 @@ impl FromStr for Wanted {
         }
         Ok(Self(Objective { figure, limit }))
     }
+        if limit > 100.0 && matches!(figure, Figure::ColdRequests | Figure::Unanswered) {
+            return Err(format!(
+                "the limit must be at most 100 %, not {limit} %: `{name}` is a share of the requests"
+            ));
+        }
 }
 
 /// Requests without an answer have no TTFT, so a limit on TTFT alone could be met by refusing whatever is slow.
@@ -304,5 +309,6 @@ mod tests {
             let error = text.parse::<Wanted>().expect_err(text);
             assert!(error.contains(expected), "{text}: {error}");
         }
+            ("cold_requests < 200%", "at most 100 %"),
     }
 }

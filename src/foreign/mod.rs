@@ -12,11 +12,26 @@ pub(crate) mod text;
 pub use decimal::Unit;
 pub use problem::{ImportError, Problem};
 
-/// The candidate that `word` is most likely a misspelling of, if any is near enough.
+/// The candidate that `word` is most likely a misspelling of, if any is near enough, or else the only one that it begins.
 pub fn did_you_mean<'c>(
     word: &str,
     candidates: impl IntoIterator<Item = &'c str>,
 ) -> Option<&'c str> {
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    nearest(word, candidates.iter().copied()).or_else(|| begun(word, &candidates))
+}
+
+/// Letters of which a name may be the beginning without being any beginning.
+const TELLING: usize = 4;
+
+fn begun<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
+    let mut longer = candidates.iter().filter(|one| one.starts_with(word));
+    let only = longer.next()?;
+    let is_only = longer.all(|other| other == only);
+    (word.chars().count() >= TELLING && is_only).then_some(only)
+}
+
+fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     // Distance is quadratic, and nobody misspells a name into a page.
     let word: String = word.chars().take(64).collect::<String>().to_lowercase();
     let allowed = (word.chars().count() / 3).clamp(1, 3);

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::did_you_mean;
 use super::document::{Document, Key, Node, Table, Value, to_toml};
 use super::kind::{Kind, default_node, describe, is_override};
 use super::problem::{Complaint, Problem, ScenarioError, SourceId, Sources, Span, suggest};
@@ -128,8 +129,16 @@ pub struct Reader<'a> {
     defaulted: bool,
     /// The table could not be read, so what it lacks is no news.
     muted: bool,
-    /// The key whose bare value the table stands for.
-    shorthand: Option<String>,
+    /// The bare value that the table stands for.
+    shorthand: Option<Bare>,
+}
+
+/// A bare value that stands for a table with one key.
+#[derive(Debug)]
+struct Bare {
+    key: String,
+    /// What it may be instead.
+    names: Vec<&'static str>,
 }
 
 #[derive(Debug)]
@@ -239,7 +248,12 @@ impl Reader<'_> {
     /// A table of tables that the user names, in the order of the file; empty when missing.
     pub fn entries(&mut self, key: &str) -> Vec<(String, Self)> {
         let mut table = self.table(key);
+        let all = table.left.iter().count();
         let names = table.names();
+        if names.len() < all {
+            // One with a bad name is not missing.
+            self.entry(key).sound = false;
+        }
         let entries = names.into_iter().map(|name| {
             let entry = table.table(&name);
             (name, entry)
@@ -500,9 +514,28 @@ impl Reader<'_> {
                 Some(value)
             }
             Err(complaint) => {
-                self.complain(key, node.span, complaint);
+                self.complain(key, node.span, self.or_named(node, complaint));
                 None
             }
+        }
+    }
+
+    /// The complaint about a word where a name would do as well, with the names.
+    fn or_named(&self, node: &Node, complaint: Complaint) -> Complaint {
+        let names = self.shorthand.as_ref().map(|bare| &bare.names);
+        match (&node.value, names) {
+            (Value::String(text), Some(names))
+                if !names.is_empty() && text.starts_with(char::is_alphabetic) =>
+            {
+                let near = did_you_mean(text, names.iter().copied());
+                let near = near.map(|near| format!("did you mean `{near}`?"));
+                Complaint {
+                    says: format!("{}, or one of {}", complaint.says, names.join(", ")),
+                    help: near.or(complaint.help),
+                    ..complaint
+                }
+            }
+            _ => complaint,
         }
     }
 
@@ -517,7 +550,7 @@ impl Reader<'_> {
         if let Some(asked) = self.asked.iter_mut().find(|asked| asked.key == key) {
             asked.sound = false;
         }
-        let key = self.shorthand.as_deref().unwrap_or(key);
+        let key = self.shorthand.as_ref().map_or(key, |bare| &bare.key);
         let (part, span) = complaint
             .part
             .map_or((String::new(), span), |part| (part.path, part.span));
@@ -583,7 +616,11 @@ impl Reader<'_> {
         defaulted: bool,
     ) -> (&'static str, Self) {
         let Variant { name, form } = picked.variant;
-        let shorthand = picked.key.is_none().then(|| key.to_owned());
+        let units = variants.iter().filter(|one| one.form == Form::Unit);
+        let shorthand = picked.key.is_none().then(|| Bare {
+            key: key.to_owned(),
+            names: units.map(|one| one.name).collect(),
+        });
         let header = picked.key.as_ref().map_or(at, |key| key.span);
         for stray in &picked.strays {
             self.unknown(stray, &[name]);

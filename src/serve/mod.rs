@@ -125,7 +125,7 @@ impl Default for Limits {
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// An address is not to be had.
-    #[error("could not listen on {address} for the provider {provider}: {source}")]
+    #[error("could not listen on {address} for the provider {provider}")]
     Listen {
         /// Which one.
         address: SocketAddr,
@@ -143,7 +143,7 @@ pub enum ServeError {
         first: u16,
     },
     /// The network runtime does not start.
-    #[error("could not start the network runtime: {0}")]
+    #[error("could not start the network runtime")]
     Runtime(#[from] io::Error),
 }
 

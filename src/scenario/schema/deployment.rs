@@ -235,7 +235,7 @@ impl Builder<'_> {
         match engine.on(self.context.catalog, gpu?, gpus, memory) {
             Ok(modelled) => Some(modelled),
             Err(problem) => {
-                hardware::report(reader, &problem);
+                hardware::report(reader, &engine, &problem);
                 None
             }
         }

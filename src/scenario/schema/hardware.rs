@@ -1,6 +1,6 @@
 //! Service and cold starts out of hardware: what the catalogue predicts for a deployment.
 
-use super::super::{Kind, Reader, did_you_mean};
+use super::super::{Kind, Reader, Span, did_you_mean};
 use super::cold_start::Recipe;
 use crate::batching::Cost;
 use crate::catalog::performance::{self, DeploymentProblem, KvFormat, Performance};
@@ -22,6 +22,8 @@ pub(super) struct Engine {
     speculation: Option<(String, u32)>,
     memory_utilisation: Option<f64>,
     kv_reserve_bytes: Option<f64>,
+    /// Where the names stand that the table gives, by the kind of what they name.
+    names: Vec<(&'static str, Span)>,
 }
 
 /// A deployment on certain GPUs, as the catalogue predicts it.
@@ -84,7 +86,8 @@ impl Engine {
     pub(super) fn read(reader: &mut Reader<'_>, deployment: &str) -> Self {
         let kv_formats = Kind::one_of(&[("bf16", KvFormat::Bf16), ("fp8", KvFormat::Fp8)]);
         let drafts = Kind::whole().at_least("1").at_most("16");
-        Self {
+        let engine = Self {
+            names: Vec::new(),
             model: reader.or_default("model", &Kind::text(), deployment),
             name: reader.or_default("name", &Kind::text(), "vllm"),
             format: reader.optional("format", &Kind::text()),
@@ -100,7 +103,24 @@ impl Engine {
             kv_reserve_bytes: reader
                 .optional("kv_reserve", &Kind::bytes())
                 .map(|bytes| bytes as f64),
+        };
+        let keys = [
+            ("model", "model"),
+            ("engine", "name"),
+            ("format", "format"),
+            ("speculation", "speculation"),
+        ];
+        let given = keys.into_iter().filter(|(_, key)| reader.is_given(key));
+        Self {
+            names: given.map(|(kind, key)| (kind, reader.span(key))).collect(),
+            ..engine
         }
+    }
+
+    /// Where the table gives the name of such a thing.
+    fn place_of(&self, kind: &str) -> Option<Span> {
+        let found = self.names.iter().find(|(known, _)| *known == kind);
+        found.map(|&(_, span)| span)
     }
 
     /// The same on another weight format.
@@ -163,8 +183,8 @@ impl Engine {
 /// Longest context of a model whose entry states none \[tokens\].
 const DEFAULT_CONTEXT: u32 = 131_072;
 
-/// Says at the right place why a deployment cannot be.
-pub(super) fn report(reader: &mut Reader<'_>, problem: &DeploymentProblem) {
+/// Says at the right place why a deployment with this engine cannot be.
+pub(super) fn report(reader: &mut Reader<'_>, engine: &Engine, problem: &DeploymentProblem) {
     let (key, help) = match problem {
         DeploymentProblem::Unknown { kind, id, known } => {
             let near = did_you_mean(id, known.iter().map(String::as_str))
@@ -189,13 +209,15 @@ pub(super) fn report(reader: &mut Reader<'_>, problem: &DeploymentProblem) {
         ),
         DeploymentProblem::OutOfRange { allowed, .. } => ("engine", format!("allowed: {allowed}")),
     };
+    let message = format!("this deployment cannot be: {problem}");
+    if let DeploymentProblem::Unknown { kind, .. } = problem
+        && let Some(place) = engine.place_of(kind)
+    {
+        reader.problem_in(place, message, "is not known", &help);
+        return;
+    }
     let label = if key == "gpu" { "on this GPU" } else { "here" };
-    reader.problem_at(
-        key,
-        format!("this deployment cannot be: {problem}"),
-        label,
-        help,
-    );
+    reader.problem_at(key, message, label, help);
 }
 
 /// An entry of the catalogue chosen by a key; `"none"` leaves the phase out.

@@ -166,6 +166,13 @@ impl Shape {
             );
             return None;
         }
+        if extent.span + step == Duration::ZERO {
+            let help =
+                "rows must differ in time, or be spread: spread = { over = { step = \"1s\" } }";
+            let found = "all its rows have one time";
+            inner.problem_at("file", "a trace of one instant has no rate", found, help);
+            return None;
+        }
         let rate = extent.replayed as f64 / period.as_secs();
         let own = rate * (self.slice[1] - self.slice[0]);
         let factor = self

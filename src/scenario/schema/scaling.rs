@@ -107,7 +107,8 @@ pub(super) fn read(mut reader: Reader<'_>, target: f64, catalog: &Catalog) -> Sc
         );
     }
     let initial = count(&mut reader, "initial", "0", &min.to_string());
-    if max < initial {
+    // By default it is `min`, and then there is nothing more to say.
+    if max < initial && reader.is_given("initial") {
         let found = format!("is more than max = {max}");
         reader.problem_at(
             "initial",
@@ -266,7 +267,6 @@ fn warm_hours(reader: &mut Reader<'_>, max: u32) -> Vec<WarmHours> {
             );
         }
         let min = count(&mut hours, "min", "1", "1");
-        all.push(WarmHours {
         if max < min {
             let found = format!("is more than max = {max}");
             hours.problem_at(
@@ -276,6 +276,7 @@ fn warm_hours(reader: &mut Reader<'_>, max: u32) -> Vec<WarmHours> {
                 "raise max or lower min",
             );
         }
+        all.push(WarmHours {
             days,
             from,
             to,

@@ -613,3 +613,43 @@ fn what_would_be_capped_or_never_come_is_refused() {
         }
     }
 }
+
+/// A problem is told once, where it is, with what may stand there.
+#[test]
+fn a_problem_is_told_where_it_is() {
+    let one = |keys: &str| format!("time.horizon = \"10m\"\n[providers.p.deployments.m]\n{keys}\n");
+    let cases: [(String, &[&str], &[&str]); 4] = [
+        (
+            one("traffic.t = { arrivals = \"1/m\", daily = \"azure-2024-convers\" }"),
+            &[
+                "or one of flat, azure-2024-code",
+                "did you mean `azure-2024-conversation`?",
+            ],
+            &[],
+        ),
+        (
+            one("gpu = \"h100-sxm\"\nengine = { model = \"qwen3-33b\" }"),
+            &["test.toml:4:20", "did you mean `qwen3-32b`?"],
+            &[],
+        ),
+        (
+            "[providers.\"a b\".deployments.m]".to_owned(),
+            &["cannot be a name"],
+            &["is missing"],
+        ),
+        (
+            one("scaling = { min = 5, max = 2 }"),
+            &["`max` must not be below `min`"],
+            &["`initial`"],
+        ),
+    ];
+    for (text, expected, unwanted) in cases {
+        let found = problems(&text);
+        for expected in expected {
+            assert!(found.contains(expected), "no {expected}: {found}");
+        }
+        for unwanted in unwanted {
+            assert!(!found.contains(unwanted), "{unwanted}: {found}");
+        }
+    }
+}
