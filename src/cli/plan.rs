@@ -20,7 +20,9 @@ use crate::theory::break_even;
 
 /// Find the cheapest setting that meets an objective, or show that none does
 ///
-/// A setting meets an objective when the upper end of the figure's interval does. All settings meet the same demand. The exit
+/// A setting meets an objective when the upper end of the figure's interval does. Where no request was cold, or none unanswered,
+/// that end is the binomial one for as many trials as there were minutes with a request (or requests, if fewer): requests of
+/// one minute are taken to share a fate. All settings meet the same demand. The exit
 /// code is 1 when the objective is not reachable; then the best that was found is shown, and is not called an answer.
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -119,13 +121,13 @@ impl FromStr for Wanted {
         if limit <= 0.0 {
             return Err("the limit must be positive: no figure is below zero".to_owned());
         }
-        Ok(Self(Objective { figure, limit }))
-    }
         if limit > 100.0 && matches!(figure, Figure::ColdRequests | Figure::Unanswered) {
             return Err(format!(
                 "the limit must be at most 100 %, not {limit} %: `{name}` is a share of the requests"
             ));
         }
+        Ok(Self(Objective { figure, limit }))
+    }
 }
 
 /// Requests without an answer have no TTFT, so a limit on TTFT alone could be met by refusing whatever is slow.
@@ -191,6 +193,7 @@ impl PlanCommand {
 
     fn aim(&self, plan: &Plan) -> anyhow::Result<Aim> {
         let mut objectives: Vec<Objective> = self.objective.iter().map(|one| one.0).collect();
+        let asked = objectives.len();
         if !objectives
             .iter()
             .any(|one| one.figure == Figure::Unanswered)
@@ -233,6 +236,7 @@ impl PlanCommand {
         }
         Ok(Aim {
             objectives,
+            asked,
             models: self.model.clone(),
             share: self.share,
             confidence: self.confidence,
@@ -305,10 +309,10 @@ mod tests {
             ("ttft_p96 < 2s", "did you mean `ttft_p95`?"),
             ("ttft_p95 < 2", "unit"),
             ("cv < 0%", "must be positive"),
+            ("cold_requests < 200%", "at most 100 %"),
         ] {
             let error = text.parse::<Wanted>().expect_err(text);
             assert!(error.contains(expected), "{text}: {error}");
         }
-            ("cold_requests < 200%", "at most 100 %"),
     }
 }

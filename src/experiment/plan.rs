@@ -1,6 +1,10 @@
 //! The cheapest setting that meets an objective, with a stated confidence.
 //!
-//! A setting meets an objective when the upper end of the figure's one-sided interval does, not its point estimate. Every
+//! A setting meets an objective when the upper end of the figure's one-sided interval does, not its point estimate. A share is
+//! never said to be smaller than the sample can show: of requests of which none was cold, the upper end is the exact binomial
+//! one for as many trials as there were minutes with a request. Requests of one minute are taken to share a fate, for a start or
+//! a full queue lasts about so long; those of different minutes are taken to be independent. All requests as trials would promise
+//! too much, and all replications would ask for hundreds of days. Every
 //! setting meets the same demand. Where all of them can be run in full within the budget of runs, all are; else they race:
 //! each round doubles the replications of those left and drops the worse half of them (successive halving: Jamieson &
 //! Talwalkar 2016), and only settings that were run in full can be the answer.
@@ -9,6 +13,10 @@ use std::cmp::Ordering;
 
 use super::users::{Account, Figure, Users, replicated};
 use super::{Plan, RunResult};
+use crate::stats::{clopper_pearson, needed_to_see};
+
+/// Requests within so long are one trial of whether something befalls them \[h\].
+const TOGETHER_HOURS: f64 = 1.0 / 60.0;
 
 /// Replications of a race's first round.
 const FIRST_ROUND: u64 = 4;
@@ -27,6 +35,8 @@ pub struct Objective {
 pub struct Aim {
     /// All must hold.
     pub objectives: Vec<Objective>,
+    /// So many of them, from the first, were asked for; the others go without saying.
+    pub asked: usize,
     /// For these models; for every benchmarked one where it is empty.
     pub models: Vec<String>,
     /// Share of the requests whose models must meet the objectives.
@@ -73,6 +83,58 @@ pub struct Row {
     pub upper: Vec<f64>,
     /// The largest upper end over its limit.
     pub miss: f64,
+    /// Replications.
+    pub replications: u64,
+}
+
+impl Row {
+    /// Trials of whether something befalls requests: minutes, or requests where there are fewer.
+    fn trials(&self) -> f64 {
+        let minutes = self.users.window_hours / TOGETHER_HOURS;
+        self.replications as f64 * self.requests.min(minutes)
+    }
+
+    /// The least that a share is shown to stay below [%].
+    fn least_share(&self, confidence: f64) -> f64 {
+        let none = clopper_pearson(0, self.trials() as usize, two_sided(confidence));
+        let interval = none.and_then(|none| none.interval);
+        interval.map_or(f64::INFINITY, |interval| 100.0 * interval.high)
+    }
+
+    /// The upper end of a figure; infinite where there is none.
+    fn upper(&self, figure: Figure, confidence: f64) -> f64 {
+        let estimate = self.users.estimate_at(figure, two_sided(confidence));
+        let interval = estimate.and_then(|estimate| estimate.interval);
+        let upper = interval.map_or(f64::INFINITY, |interval| interval.high);
+        if is_share(figure) {
+            upper.max(self.least_share(confidence))
+        } else {
+            upper
+        }
+    }
+
+    /// How many replications show that a share of which nothing was seen is below its limit; `None` where these do, or where
+    /// something was seen.
+    pub fn needed(&self, objective: &Objective, confidence: f64) -> Option<u64> {
+        let is_unseen =
+            is_share(objective.figure) && self.users.point(objective.figure) == Some(0.0);
+        if !is_unseen || self.trials() < 1.0 || self.least_share(confidence) < objective.limit {
+            return None;
+        }
+        let trials = needed_to_see(objective.limit / 100.0, confidence) as f64;
+        let each = self.trials() / self.replications as f64;
+        Some((trials / each).floor() as u64 + 1)
+    }
+}
+
+/// Whether a figure is a share of the requests to which something happens.
+fn is_share(figure: Figure) -> bool {
+    matches!(figure, Figure::ColdRequests | Figure::Unanswered)
+}
+
+/// The confidence of a two-sided interval whose upper end is that of the one-sided one.
+fn two_sided(confidence: f64) -> f64 {
+    2.0 * confidence - 1.0
 }
 
 /// What was found.
@@ -263,27 +325,22 @@ fn row(
 ) -> Row {
     let users = Users::of(accounts);
     let requests = accounts.iter().map(|one| one.arrived() as f64).sum::<f64>();
-    // One-sided: the upper end of a two-sided interval that leaves as much on the other side.
-    let confidence = 2.0 * aim.confidence - 1.0;
-    let upper = |one: &Objective| {
-        let estimate = users.estimate_at(one.figure, confidence);
-        let interval = estimate.and_then(|estimate| estimate.interval);
-        interval.map_or(f64::INFINITY, |interval| interval.high)
-    };
-    let upper: Vec<f64> = aim.objectives.iter().map(upper).collect();
-    let misses = upper
-        .iter()
-        .zip(&aim.objectives)
-        .map(|(upper, one)| upper / one.limit);
-    Row {
+    let mut row = Row {
         provider,
         session,
         deployment,
         requests: requests / accounts.len().max(1) as f64,
-        miss: misses.fold(0.0, f64::max),
-        upper,
         users,
+        upper: Vec::new(),
+        miss: 0.0,
+        replications: accounts.len() as u64,
+    };
+    for one in &aim.objectives {
+        let upper = row.upper(one.figure, aim.confidence);
+        row.upper.push(upper);
+        row.miss = row.miss.max(upper / one.limit);
     }
+    row
 }
 
 /// The least bound below which rows lie that carry the share of all requests.

@@ -52,12 +52,18 @@ pub fn span(seconds: f64) -> String {
     format!("{} {unit}", text.strip_suffix(".0").unwrap_or(&text))
 }
 
-/// Percent without the sign: `541`, `4.0`, `0.04`.
+/// Less than this is the rounding of a sum, not a share of any requests [%].
+const NO_PERCENT: f64 = 1e-9;
+
+/// Percent without the sign: `541`, `4.0`, `0.04`, `0.001`.
 pub(super) fn bare_percent(percent: f64) -> String {
     let decimals = match percent.abs() {
-        size if size >= 99.95 || size == 0.0 => 0,
+        size if size < NO_PERCENT => return "0".to_owned(),
+        size if size >= 99.95 => 0,
         size if size >= 1.0 => 1,
-        _ => 2,
+        size if size >= 0.005 => 2,
+        // Never none of a digit that says something.
+        size => (-size.log10()).ceil() as usize,
     };
     format!("{percent:.decimals$}")
 }
@@ -173,6 +179,10 @@ mod tests {
         assert_eq!(seconds(0.018), "0.018 s");
         assert_eq!(percent(541.2), "541 %");
         assert_eq!(percent(4.0), "4.0 %");
+        assert_eq!(
+            [0.042, 0.006, 0.001, 0.000_34, -1e-17].map(percent),
+            ["0.04 %", "0.01 %", "0.001 %", "0.0003 %", "0 %"]
+        );
         assert_eq!(range(25.1, 27.6), "25.1–27.6 s");
         assert_eq!(range(25.11, 25.12), "25.1 s");
         assert_eq!(

@@ -16,12 +16,22 @@ const SHOWN: [usize; 2] = [5, 3];
 /// Writes the whole report.
 pub(super) fn write(report: &PlanReport<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
     heading(report, width, out)?;
-    let columns = columns(report, &shown(report));
+    let shown = shown(report);
+    let columns = columns(report, &shown);
     writeln!(
         out,
-        "\n{}\n",
+        "\n{}",
         grid::fitted(columns.clone(), columns, width, 1)
     )?;
+    let all = report.found.candidates.len();
+    if all > shown.len() {
+        let count = shown.len();
+        writeln!(
+            out,
+            "{DIM}{count} of {all} settings; --format csv has all{DIM:#}"
+        )?;
+    }
+    writeln!(out)?;
     for line in wrapped(&conclusion(report), width) {
         writeln!(out, "{BOLD}{line}{BOLD:#}")?;
     }
@@ -182,12 +192,7 @@ pub(super) fn conclusion(report: &PlanReport<'_>) -> String {
         .map(|(path, value)| format!("{} = {value}", short(path)))
         .collect();
     let (setting, price) = (setting.join(", "), price(report, best));
-    let main = report
-        .aim
-        .objectives
-        .iter()
-        .take(report.aim.objectives.len().max(2) - 1);
-    let aim = objectives(main);
+    let aim = objectives(report.aim.objectives.iter().take(report.aim.asked));
     let stands = stands(report, best);
     let mut said = if best.is_met() {
         format!("The cheapest setting with {aim} is {setting}, at {price}: {stands}.")
@@ -196,6 +201,9 @@ pub(super) fn conclusion(report: &PlanReport<'_>) -> String {
             "Not reachable: no setting has {aim}. The nearest is {setting}, at {price}: {stands}."
         )
     };
+    if let Some(sentence) = unseen(report, best) {
+        said = format!("{said} {sentence}");
+    }
     for edge in report.edges {
         said = format!("{said} {edge}: beyond it nothing was tried.");
     }
@@ -226,8 +234,15 @@ fn stands(report: &PlanReport<'_>, one: &Candidate) -> String {
     let ratio = |(index, objective): (usize, &Objective)| {
         (index, *objective, row.upper[index] / objective.limit)
     };
-    // The first of equals.
-    let worst = report.aim.objectives.iter().enumerate().rev().map(ratio);
+    // Of those that are met, what was asked for matters. The first of equals.
+    let count = if one.is_met() {
+        report.aim.asked
+    } else {
+        report.aim.objectives.len()
+    };
+    let all = report.aim.objectives.iter().take(count);
+    let all: Vec<(usize, &Objective)> = all.enumerate().collect();
+    let worst = all.into_iter().rev().map(ratio);
     let Some((index, objective, _)) = worst.max_by(|a, b| a.2.total_cmp(&b.2)) else {
         return String::new();
     };
@@ -240,6 +255,22 @@ fn stands(report: &PlanReport<'_>, one: &Candidate) -> String {
         shown(Some(row.upper[index])),
         number::percent(100.0 * report.aim.confidence)
     )
+}
+
+/// That a share is not shown to be below its limit only because too little was simulated, and how much would do.
+fn unseen(report: &PlanReport<'_>, best: &Candidate) -> Option<String> {
+    let row = deciding(best).filter(|_| !best.is_met())?;
+    let needed = report.aim.objectives.iter().filter_map(|one| {
+        let needed = row.needed(one, report.aim.confidence)?;
+        Some((one, needed))
+    });
+    let (objective, needed) = needed.max_by_key(|(_, needed)| *needed)?;
+    Some(format!(
+        "Its {} was 0 in {}, too few to show that it is below {}: --repeat {needed} could.",
+        users::name(objective.figure),
+        number::counted(row.replications, "replication"),
+        users::with_unit(objective.figure, objective.limit),
+    ))
 }
 
 /// From which volume on the answer is cheaper than paying by the token.
