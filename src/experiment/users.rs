@@ -146,6 +146,11 @@ impl Account {
         self.arrived
     }
 
+    /// A single request as a share of all [%].
+    fn request_percent(&self) -> f64 {
+        100.0 / self.arrived.max(1) as f64
+    }
+
     fn quantile(&self, p: f64) -> Option<f64> {
         self.ttft.quantile(p).map(Duration::as_secs)
     }
@@ -156,6 +161,8 @@ impl Account {
 pub struct Users {
     whole: Figures,
     parts: Vec<Figures>,
+    /// What a single request is of all of them, in all replications together and in each [%].
+    request: (f64, Vec<f64>),
     /// Mean length of the window \[h\].
     pub window_hours: f64,
 }
@@ -174,6 +181,10 @@ impl Users {
         Self {
             whole: figures(&whole),
             parts: accounts.iter().map(figures).collect(),
+            request: (
+                whole.request_percent(),
+                accounts.iter().map(Account::request_percent).collect(),
+            ),
             window_hours: whole.window.as_secs() / 3600.0 / whole.replications.max(1.0),
         }
     }
@@ -203,10 +214,30 @@ impl Users {
     pub fn above(&self, reference: &Self, figure: Figure) -> Option<Difference> {
         let pairs = self.each(figure).zip(reference.each(figure));
         let parts: Vec<f64> = pairs
-            .filter_map(|(own, other)| Some(own? - other?))
+            .zip(&self.request.1)
+            .filter_map(|((own, other), request)| Some(between(figure, own?, other?, *request)))
             .collect();
-        let whole = self.point(figure)? - reference.point(figure)?;
+        let whole = between(
+            figure,
+            self.point(figure)?,
+            reference.point(figure)?,
+            self.request.0,
+        );
         Some(Difference::of(whole, &parts))
+    }
+}
+
+/// By how much a figure is above another.
+///
+/// A run's window ends with its last benchmarked request, so one side may count a few requests more than the other: the same
+/// number of unanswered ones is then another share. What is less than half a request is none.
+fn between(figure: Figure, own: f64, other: f64, request_percent: f64) -> f64 {
+    let difference = own - other;
+    let is_share = matches!(figure, Figure::ColdRequests | Figure::Unanswered);
+    if is_share && difference.abs() < 0.5 * request_percent {
+        0.0
+    } else {
+        difference
     }
 }
 
@@ -300,6 +331,7 @@ mod tests {
         Users {
             whole: figures(values.iter().sum::<f64>() / values.len() as f64),
             parts: values.iter().map(|value| figures(*value)).collect(),
+            request: (0.1, vec![0.1; values.len()]),
             window_hours: 1.0,
         }
     }
@@ -316,6 +348,16 @@ mod tests {
         assert_eq!((back.sign(), back.positive), (Some(-1.0), Some(0.0)));
         let own = base.above(&base, Figure::TtftP95).expect("both have it");
         assert_eq!((own.sign(), own.positive), (None, Some(0.5)));
+    }
+
+    #[test]
+    fn less_than_a_request_is_no_difference_of_shares() {
+        let base = users(&[1.0, 5.0, 9.0, 13.0]);
+        let less = users(&[0.999_99, 4.999_98, 8.999_99, 12.999_98]);
+        let found = |figure| less.above(&base, figure).expect("both have it");
+        assert_eq!(found(Figure::TtftP95).sign(), Some(-1.0));
+        assert_eq!(found(Figure::Unanswered).sign(), None);
+        assert_eq!(found(Figure::Unanswered).estimate.point, 0.0);
     }
 
     #[test]

@@ -152,3 +152,19 @@ fn providers_of_one_scenario_meet_the_same_demand() {
     assert_eq!(code, Some(2));
     assert!(error.contains("there is one side only"), "{error}");
 }
+
+#[test]
+fn what_cannot_be_told_is_not_called_the_same() {
+    let (code, text) = told(
+        "compare",
+        &["lesson", "warm-pool", "--repeat=2", "--benchmarks=20"],
+    );
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.contains("No model is at more than one side: nothing to compare."),
+        "{text}"
+    );
+    let (code, text) = told("compare", &["two-bets", "--repeat=1", "--benchmarks=20"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(text.matches("cannot be told").count(), 2, "{text}");
+}

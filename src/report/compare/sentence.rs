@@ -64,7 +64,14 @@ fn sessions(report: &CompareReport<'_>) -> String {
 /// Nobody is surely best.
 fn undecided(report: &CompareReport<'_>) -> String {
     let metric = users::name(report.questions.metric);
-    if report.comparison.subjects.iter().all(is_same) {
+    let subjects = &report.comparison.subjects;
+    if subjects
+        .iter()
+        .all(|one| one.sides.iter().flatten().count() < 2)
+    {
+        return "No model is at more than one side: nothing to compare".to_owned();
+    }
+    if subjects.iter().all(is_same) {
         return "No difference: the sides are the same in every replication".to_owned();
     }
     if report.questions.replications < 2 {

@@ -119,6 +119,8 @@ fn best(report: &CompareReport<'_>, subject: &Subject) -> String {
             let names = level.map(|side| report.comparison.sides[*side].as_str());
             names.collect::<Vec<&str>>().join(" or ")
         }
+        // A single replication tells nothing of luck.
+        _ if report.questions.replications < 2 => "cannot be told".to_owned(),
         _ => "no difference".to_owned(),
     }
 }
