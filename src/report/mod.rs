@@ -18,6 +18,7 @@ mod json;
 mod markdown;
 pub mod measured;
 pub mod number;
+mod picture;
 pub mod plan;
 mod published;
 pub mod selftest;

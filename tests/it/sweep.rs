@@ -166,6 +166,12 @@ fn a_folder_keeps_every_setting_and_a_picture() {
         written("two", "2")
     );
     assert_eq!(svg.matches("<circle").count(), 3, "{svg}");
+    for label in ["0", "1", "2"] {
+        assert!(
+            svg.contains(&format!(">\n{label}\n</text>")),
+            "no {label}: {svg}"
+        );
+    }
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let heads = reader.headers().expect("heads").clone();
     let rows: Vec<csv::StringRecord> = reader.records().map(|one| one.expect("a row")).collect();

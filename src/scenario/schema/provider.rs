@@ -171,7 +171,10 @@ fn stocks(
         let is_used = placements().any(|placement| placement.pool == Some(index));
         if !is_used && catalog.gpus.get(name).is_none() {
             let used = placements().map(|placement| placement.name.as_str());
-            let help = known_names(name, used.chain(catalog.ids("gpu")));
+            let mut known: Vec<&str> = used.chain(catalog.ids("gpu")).collect();
+            known.sort_unstable();
+            known.dedup();
+            let help = known_names(name, known.into_iter());
             let message = format!("there is no GPU `{name}`");
             let found = "neither in the catalogue nor used by a deployment";
             reader.problem_in(*span, message, found, &help);

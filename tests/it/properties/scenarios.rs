@@ -255,9 +255,11 @@ fn scaling() -> BoxedStrategy<String> {
     let scaling = (rule, counts, keep, hours, preset);
     let scaling = scaling.prop_map(
         |(rule, (min, more, initial, buffer, cancel), keep, hours, preset)| {
-            // What the reader refuses: a fixed pool of nothing, a buffer or a cancel that the rule does not know.
+            // What the reader refuses: a fixed pool of nothing, warm hours above the most, a buffer or a cancel that the rule does
+            // not know.
             let min = if rule.starts_with("fixed") { min.max(1) } else { min };
-            let max = (min + more).max(1);
+            let least = if hours.contains("min = 2") { 2 } else { 1 };
+            let max = (min + more).max(least);
             let is_arrival = rule.starts_with("arrival");
             let buffer = if is_arrival || rule.starts_with("poll") { buffer } else { 0 };
             format!(
@@ -327,10 +329,15 @@ fn deployment(has_stock: bool) -> impl Strategy<Value = String> {
         chosen.push(engine_cached());
     }
     let (stated, chosen) = (joined(stated), joined(chosen));
-    (place, service(), stated, chosen, rest).prop_map(|(place, service, stated, chosen, rest)| {
+    let parts = (place, service(), stated, chosen, rest);
+    parts.prop_map(move |(mut place, service, stated, chosen, rest)| {
         let start = if service.contains("engine") {
             chosen
         } else {
+            // Books are kept for places of one size.
+            if has_stock && place.starts_with("gpus = 1\n") {
+                place = place.replace("}]", &format!("}}, {{ {OWN} }}]"));
+            }
             stated
         };
         format!("gpu = \"h100-sxm\"\nprice = \"2usd/h\"\n{place}{service}{start}{rest}")
@@ -482,7 +489,21 @@ pub(super) fn scenario(wish: Wish) -> impl Strategy<Value = String> {
                     writeln!(text, "traffic.t{stream} = {traffic}").expect("text");
                 }
             }
+            if wish.has_stock && !text.contains(OWN) {
+                without_own(&mut text);
+            }
             text
         },
     )
+}
+
+/// A place on GPUs that the catalogue does not have.
+const OWN: &str = "gpu = \"own\"";
+
+/// Takes the stock and the nodes of those GPUs out: the reader refuses what no deployment is for.
+fn without_own(text: &mut String) {
+    *text = text.replace(", own = 1", "");
+    let start = text.find("own = { gpus").expect("its nodes");
+    let length = text[start..].find("}, ").expect("others behind them");
+    text.replace_range(start..start + length + "}, ".len(), "");
 }

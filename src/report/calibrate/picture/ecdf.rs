@@ -4,8 +4,8 @@ use std::error::Error;
 
 use plotters::prelude::*;
 
-use super::FONT;
 use crate::calibrate::predict::Point;
+use crate::report::picture::{FONT, shortened};
 
 /// Width and height \[px\].
 const SIZE: (u32, u32) = (720, 440);
@@ -24,7 +24,7 @@ fn drawn(title: &str, curve: &[Point], svg: &mut String) -> Result<(), Box<dyn E
     root.fill(&WHITE)?;
     let (low, high) = ends(curve);
     let mut chart = ChartBuilder::on(&root)
-        .caption(title, (FONT, 18))
+        .caption(shortened(title, 18, SIZE.0 - 32), (FONT, 18))
         .margin(16)
         .x_label_area_size(48)
         .y_label_area_size(64)

@@ -7,9 +7,6 @@ use std::io;
 
 use super::CalibrationReport;
 
-/// The typeface of everything.
-const FONT: &str = "sans-serif";
-
 /// All pictures, each with a file's name.
 pub(super) fn all(report: &CalibrationReport<'_>) -> io::Result<Vec<(String, String)>> {
     let failed = |error: Box<dyn std::error::Error>| io::Error::other(error.to_string());

@@ -9,12 +9,15 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 
-use super::FONT;
 use crate::calibrate::free::Free;
 use crate::calibrate::posterior::Posterior;
+use crate::report::picture::{FONT, shortened, width};
 
 /// Side of one picture of the grid \[px\].
 const SIDE: u32 = 280;
+/// Width of the plot in it, and size of its labels \[px\].
+const PLOT: u32 = SIDE - 68;
+const SMALL: u32 = 12;
 /// Draws of a pair.
 const DRAWS: usize = 600;
 /// Bars of a density.
@@ -109,6 +112,30 @@ impl<'a> Axis<'a> {
         }
     }
 
+    /// The same with as many ticks as labels have room beside each other.
+    fn across(&self) -> Places {
+        let mut end = 0.0;
+        let mut ticks = self.ticks.clone();
+        ticks.retain(|place| {
+            let share = (place - self.ends.0) / (self.ends.1 - self.ends.0);
+            let (middle, wide) = (
+                share * f64::from(PLOT),
+                f64::from(width(&self.label(*place), SMALL)),
+            );
+            let begin = middle - wide / 2.0;
+            // The first may stand out on the left, over the other axis.
+            let fits = begin > end || end == 0.0;
+            if fits {
+                end = middle + wide / 2.0 + f64::from(SMALL) / 2.0;
+            }
+            fits
+        });
+        Places {
+            ends: self.ends,
+            ticks,
+        }
+    }
+
     fn label(&self, place: f64) -> String {
         self.free.text_of(place, 3)
     }
@@ -173,11 +200,11 @@ fn density(area: &Area<'_>, posterior: &Posterior, axis: &Axis<'_>) -> Result<()
         axis.label(marginal.most.1)
     );
     let mut chart = ChartBuilder::on(area)
-        .caption(title, (FONT, 13))
+        .caption(shortened(&title, 13, SIDE - 16), (FONT, 13))
         .margin(8)
         .x_label_area_size(28)
         .y_label_area_size(52)
-        .build_cartesian_2d(axis.coordinate(), 0.0..top)?;
+        .build_cartesian_2d(axis.across(), 0.0..top)?;
     chart
         .configure_mesh()
         .disable_mesh()
@@ -221,7 +248,7 @@ fn scatter(
         .margin(8)
         .x_label_area_size(40)
         .y_label_area_size(52)
-        .build_cartesian_2d(across.coordinate(), up.coordinate())?;
+        .build_cartesian_2d(across.across(), up.coordinate())?;
     chart
         .configure_mesh()
         .light_line_style(WHITE)
