@@ -86,19 +86,33 @@ impl Distribution {
     pub fn sample(&self, stream: &mut Stream) -> f64 {
         match self {
             Self::Constant(value) => *value,
-            Self::Exponential { mean } => mean * stream.sample::<f64, _>(Exp1),
-            other => other.draw(stream),
+            random => random.draw(stream),
         }
     }
 
-    /// Draws a value of a law that takes more work.
+    /// Draws a value of a law that has more than one.
     fn draw(&self, stream: &mut Stream) -> f64 {
         match self {
-            Self::Constant(_) | Self::Exponential { .. } => self.sample(stream),
-            Self::Uniform { low, high } => low + (high - low) * stream.random::<f64>(),
-            Self::Lognormal { median, sigma } => {
-                median * (sigma * stream.sample::<f64, _>(StandardNormal)).exp()
+            Self::Exponential { mean } => {
+                let unit: f64 = Exp1.sample(stream);
+                mean * unit
             }
+            Self::Lognormal { median, sigma } => {
+                let unit: f64 = StandardNormal.sample(stream);
+                median * (sigma * unit).exp()
+            }
+            other => other.draw_other(stream),
+        }
+    }
+
+    /// Draws a value of a law that is less common.
+    #[inline(never)]
+    fn draw_other(&self, stream: &mut Stream) -> f64 {
+        match self {
+            Self::Constant(_) | Self::Exponential { .. } | Self::Lognormal { .. } => {
+                self.sample(stream)
+            }
+            Self::Uniform { low, high } => low + (high - low) * stream.random::<f64>(),
             Self::Gamma { mean, cv } => {
                 let shape = 1.0 / (cv * cv);
                 Gamma::new(shape, mean / shape)

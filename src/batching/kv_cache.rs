@@ -4,6 +4,8 @@
 //! so a sequence needs its next block every `block` iterations, at a phase that stays the same as long as it decodes. Counting
 //! the sequences by phase gives the blocks needed by any run of iterations without looking at the sequences.
 
+use std::hint::cold_path;
+
 /// The KV cache of a replica. The *clock* counts its iterations.
 #[derive(Clone, Debug)]
 pub(super) struct KvCache {
@@ -44,7 +46,10 @@ impl KvCache {
     fn split(&self, tokens: u64) -> (u64, u64) {
         match self.shift {
             Some(shift) => (tokens >> shift, tokens & (self.block - 1)),
-            None => (tokens / self.block, tokens % self.block),
+            None => {
+                cold_path();
+                (tokens / self.block, tokens % self.block)
+            }
         }
     }
 

@@ -41,6 +41,7 @@ pub use slots::Slots;
 pub use static_batch::{BatchTime, Static, StaticConfig};
 
 use crate::time::{Duration, Time};
+use std::hint::cold_path;
 
 /// One request as a replica sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,7 +206,10 @@ impl Executor {
         match self {
             Self::Slots(slots) => slots.has_room(),
             Self::Continuous(batch) => batch.has_room(now, job),
-            Self::Static(batch) => batch.has_room(),
+            Self::Static(batch) => {
+                cold_path();
+                batch.has_room()
+            }
         }
     }
 
@@ -215,7 +219,10 @@ impl Executor {
         match self {
             Self::Slots(slots) => slots.push(now, job, steps),
             Self::Continuous(batch) => batch.push(now, job, steps),
-            Self::Static(batch) => batch.push(now, job),
+            Self::Static(batch) => {
+                cold_path();
+                batch.push(now, job)
+            }
         }
     }
 
@@ -225,7 +232,10 @@ impl Executor {
         match self {
             Self::Slots(slots) => slots.wake_at(),
             Self::Continuous(batch) => batch.wake_at(),
-            Self::Static(batch) => batch.wake_at(),
+            Self::Static(batch) => {
+                cold_path();
+                batch.wake_at()
+            }
         }
     }
 
@@ -236,7 +246,10 @@ impl Executor {
         match self {
             Self::Slots(slots) => slots.run(now, steps),
             Self::Continuous(batch) => batch.run(now, steps),
-            Self::Static(batch) => batch.run(now, steps),
+            Self::Static(batch) => {
+                cold_path();
+                batch.run(now, steps)
+            }
         }
     }
 
@@ -265,7 +278,10 @@ impl Executor {
         match self {
             Self::Slots(slots) => slots.outstanding(),
             Self::Continuous(batch) => batch.outstanding(),
-            Self::Static(batch) => batch.outstanding(),
+            Self::Static(batch) => {
+                cold_path();
+                batch.outstanding()
+            }
         }
     }
 
@@ -275,7 +291,10 @@ impl Executor {
         match self {
             Self::Slots(slots) => slots.outstanding() == 0,
             Self::Continuous(batch) => batch.is_idle(),
-            Self::Static(batch) => batch.is_idle(),
+            Self::Static(batch) => {
+                cold_path();
+                batch.is_idle()
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use crate::request::RequestId;
 use crate::stats::Histogram;
 use crate::time::Time;
 use std::collections::BTreeMap;
+use std::hint::cold_path;
 
 /// What an experiment keeps of a fleet's events.
 #[derive(Debug)]
@@ -40,6 +41,7 @@ impl Watch {
 impl Probe for Watch {
     fn request_ended(&mut self, trace: &RequestTrace) {
         if let Origin::Benchmark(id) = trace.origin {
+            cold_path();
             self.benchmark.insert(id, trace.clone());
         }
         if trace.end < self.opened {
@@ -53,6 +55,7 @@ impl Probe for Watch {
             self.ttft[trace.deployment as usize].record(door_to_token);
         }
         if self.keep.everybody {
+            cold_path();
             self.everybody.push(trace.clone());
         }
     }

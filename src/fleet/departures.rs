@@ -2,9 +2,10 @@
 
 use super::Fleet;
 use super::event::Event;
-use super::probe::{Origin, Probe, RequestTrace};
+use super::probe::{Origin, Probe};
 use super::record::Place;
 use crate::observation::Outcome;
+use crate::request::RequestId;
 use crate::target::Target;
 use crate::time::Time;
 
@@ -12,19 +13,18 @@ impl<P: Probe> Fleet<P> {
     #[inline]
     pub(super) fn finish(&mut self, request: u32, at: Time) {
         let record = &self.records[request as usize];
-        let deployment = record.deployment;
-        let tokens = [record.job.prompt_tokens, record.job.output_tokens].map(u64::from);
         if !record.is_heard(record.first_token.unwrap_or(at)) {
             return self.end_unheard(request, at);
         }
-        let ledger = &mut self.deployment(deployment).ledger;
+        let ledger = &mut self.deployments[record.deployment as usize].ledger;
         ledger.succeeded += 1;
-        ledger.prompt_tokens += tokens[0];
-        ledger.output_tokens += tokens[1];
+        ledger.prompt_tokens += u64::from(record.job.prompt_tokens);
+        ledger.output_tokens += u64::from(record.job.output_tokens);
         self.end(request, at, Outcome::Succeeded);
     }
 
     /// A request is over while its first news is on the way to a client who will not wait for it.
+    #[cold]
     fn end_unheard(&mut self, request: u32, at: Time) {
         let deployment = self.record(request).deployment;
         self.deployment(deployment).ledger.timed_out += 1;
@@ -32,6 +32,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Refuses a request that no replica holds.
+    #[cold]
     pub(super) fn refuse(&mut self, request: u32, refusal: Refusal) {
         let (now, deployment) = (self.now(), self.record(request).deployment);
         if !self.record(request).is_heard(now) {
@@ -52,28 +53,26 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// A request is over on the fleet's side at `at`.
-    #[inline]
+    #[inline(always)]
     fn end(&mut self, request: u32, at: Time, outcome: Outcome) {
         let now = self.now();
         let record = &self.records[request as usize];
-        let (deployment, wakes) = (record.deployment, record.wakes);
-        if let Place::Running(replica) = record.place {
-            self.leave_model(request, replica);
+        let (deployment, origin) = (record.deployment, record.origin);
+        let own = &mut self.deployments[deployment as usize];
+        own.change_in_system(now, record.wakes, -1);
+        own.ledger.cold_requests += u64::from(record.cold);
+        let (is_shared, has_clients) = (own.config.sharing.is_some(), own.has_clients);
+        if is_shared {
+            self.leave_model(request);
         }
-        let record = &self.records[request as usize];
-        let trace = record.trace(at, outcome);
-        let own = self.deployment(deployment);
-        own.change_in_system(now, wakes, -1);
-        own.ledger.cold_requests += u64::from(trace.cold);
-        if let Origin::Traffic(stream) = trace.origin
-            && own.has_clients
-        {
+        if has_clients && let Origin::Traffic(stream) = origin {
             self.think(deployment, stream);
         }
-        self.close(request, &trace);
+        self.close(request, at, outcome);
     }
 
     /// The client of a closed loop thinks, then sends its next request.
+    #[cold]
     pub(super) fn think(&mut self, deployment: u32, stream: u32) {
         let now = self.now();
         let traffic = &mut self.deployment(deployment).streams[stream as usize];
@@ -83,19 +82,28 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Tells the probe and, if it was the benchmark's, the client.
-    #[inline]
-    fn close(&mut self, request: u32, trace: &RequestTrace) {
-        self.probe.request_ended(trace);
-        let Origin::Benchmark(id) = trace.origin else {
-            return self.free_record(request);
-        };
-        let record = self.record(request);
+    #[inline(always)]
+    fn close(&mut self, request: u32, at: Time, outcome: Outcome) {
+        let record = &self.records[request as usize];
+        if let Origin::Benchmark(id) = record.origin {
+            return self.close_benchmark(request, id, at, outcome);
+        }
+        self.probe.request_ended(&record.trace(at, outcome));
+        self.free_record(request);
+    }
+
+    #[cold]
+    fn close_benchmark(&mut self, request: u32, id: RequestId, at: Time, outcome: Outcome) {
+        let record = &mut self.records[request as usize];
+        let trace = record.trace(at, outcome);
+        self.probe.request_ended(&trace);
         record.place = Place::Ended;
-        record.observe(id, trace);
+        record.observe(id, &trace);
         self.schedule(trace.end, Event::Observed { request });
     }
 
     /// The benchmark's client learns how its request ended.
+    #[cold]
     pub(super) fn observed(&mut self, request: u32) {
         let client = self.record(request).client.take();
         let observation = client.and_then(|client| client.observation);
@@ -143,10 +151,10 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// The client gave up while its request was still on the network: the fleet never counts it.
+    #[cold]
     fn give_up_underway(&mut self, request: u32) {
         let now = self.now();
-        let trace = self.records[request as usize].trace(now, Outcome::TimedOut);
-        self.close(request, &trace);
+        self.close(request, now, Outcome::TimedOut);
     }
 
     /// A held request has waited for as long as the provider lets it.
@@ -164,6 +172,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Marks a request that gives up while a replica is on its way: it met a cold start, though it saw no end of it.
+    #[cold]
     fn note_unserved(&mut self, request: u32) {
         let record = &self.records[request as usize];
         let own = &self.deployments[record.deployment as usize];
@@ -205,6 +214,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// The replica that held these requests has died.
+    #[cold]
     pub(super) fn lose(&mut self, requests: Vec<u32>) {
         let now = self.now();
         for request in requests {
@@ -232,6 +242,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Sends requests of a replica that takes nothing more back to the router.
+    #[cold]
     pub(super) fn reroute(&mut self, requests: impl IntoIterator<Item = u32>) {
         for request in requests {
             self.record(request).place = Place::Underway;

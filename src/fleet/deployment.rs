@@ -260,6 +260,33 @@ impl Deployment {
         }
     }
 
+    /// A request is at the door.
+    #[inline]
+    pub(super) fn arrives(&mut self, now: Time, wakes: bool) {
+        self.change_in_system(now, wakes, 1);
+        self.ledger.arrived += 1;
+        if let Some(windows) = &mut self.windows
+            && wakes
+        {
+            windows.arrived();
+        }
+    }
+
+    /// Cuts a prompt to what the context holds beside the answer.
+    #[cold]
+    pub(super) fn truncate(&mut self, job: &mut Job) {
+        let context = self.config.max_context_tokens();
+        let room = context.map_or(u32::MAX, |context| {
+            context.saturating_sub(job.output_tokens)
+        });
+        if room > 0 && job.prompt_tokens > room {
+            self.ledger.truncated += 1;
+            self.ledger.truncated_tokens += u64::from(job.prompt_tokens - room);
+            job.prompt_tokens = room;
+            job.cached_tokens = job.cached_tokens.min(room);
+        }
+    }
+
     /// Changes the number of requests in the system.
     #[inline]
     pub(super) fn change_in_system(&mut self, now: Time, wakes: bool, change: i32) {

@@ -14,6 +14,7 @@ pub(super) struct Lease {
 
 impl<P: Probe> Fleet<P> {
     /// Takes no more requests; stops when the work is done.
+    #[cold]
     pub(super) fn drain(&mut self, replica: u32) {
         let now = self.now();
         if self.replica(replica).is_idle() {
@@ -35,6 +36,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// A replica without work stops by keep-alive or by the autoscaler.
+    #[cold]
     pub(super) fn stop(&mut self, replica: u32) {
         let deployment = self.replica(replica).deployment;
         self.deployment(deployment).ledger.stops += 1;
@@ -42,6 +44,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// An idle replica loses its GPUs to somebody else.
+    #[cold]
     pub(super) fn evict(&mut self, replica: u32) {
         let deployment = self.replica(replica).deployment;
         self.deployment(deployment).ledger.evictions += 1;
@@ -61,6 +64,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// The oldest ready replica of a deployment dies.
+    #[cold]
     pub(super) fn fail_oldest(&mut self, deployment: u32) {
         let replicas = &self.deployments[deployment as usize].replicas;
         let oldest = replicas
@@ -73,6 +77,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// A replica dies with all it holds; nothing of it stays on the ladder.
+    #[cold]
     pub(super) fn fail_replica(&mut self, replica: u32) {
         let now = self.now();
         let deployment = self.replica(replica).deployment;
@@ -91,6 +96,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Takes a replica out of the fleet and gives its GPUs back.
+    #[cold]
     pub(super) fn remove(&mut self, replica: u32) {
         self.replica(replica).become_stage(Stage::Stopped);
         self.account_replica(replica);

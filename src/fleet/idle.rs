@@ -1,24 +1,28 @@
 //! Idle replicas: keep-alive, eviction by other tenants, and what the warm pool keeps.
 
 use super::config::KeepAlive;
+use super::deployment::Deployment;
 use super::event::Event;
+use super::gpu_pool::Pool;
 use super::probe::Probe;
+use super::replica::Replica;
 use super::{Fleet, Stage};
 use crate::distribution::Distribution;
 use crate::target::Target;
 use crate::time::{Duration, Time};
+use std::hint::cold_path;
 
 impl<P: Probe> Fleet<P> {
     /// A ready replica has nothing to do: its keep-alive counts from now.
+    #[inline(always)]
     pub(super) fn became_idle(&mut self, replica: u32) {
         let now = self.now();
         let server = &mut self.replicas[replica as usize];
+        let own = &mut self.deployments[server.deployment as usize];
         if server.is_evictable {
             // By when it was idle before.
-            self.unlist(replica);
+            unlist(server, own, &mut self.pools);
         }
-        let server = &mut self.replicas[replica as usize];
-        let own = &mut self.deployments[server.deployment as usize];
         server.idle_since = now;
         server.expires_at = match &own.config.scaling.keep_alive {
             KeepAlive::For(time) => {
@@ -28,66 +32,35 @@ impl<P: Probe> Fleet<P> {
         };
         let hazard = own.config.losses.eviction_hazard;
         server.evicted_at = if hazard > 0.0 {
+            cold_path();
             let span =
                 Distribution::Exponential { mean: 1.0 / hazard }.sample(&mut own.draws.losses);
             now + Duration::from_secs(span)
         } else {
             Time::MAX
         };
-        self.update(replica);
+        update(now, replica, server, own, &mut self.pools);
         self.arm_idle(replica);
     }
 
-    /// Notes what a replica does from now on, and lists it where requests look for one and, if it is idle, where starts look
-    /// for GPUs; to be called after its work changes.
+    /// See [`update`].
     pub(super) fn update(&mut self, replica: u32) {
         let now = self.now();
         let server = &mut self.replicas[replica as usize];
         let own = &mut self.deployments[server.deployment as usize];
-        let outstanding = server.outstanding();
-        server.note(now, outstanding);
-        let is_ready = server.stage == Stage::Ready;
-        let is_open = is_ready && outstanding < server.most_requests as usize;
-        let rank = is_open.then(|| server.rank(outstanding, own.config.idle_order));
-        if rank != server.open_rank {
-            match (server.open_rank, rank) {
-                (Some(old), Some(new)) => own.open.change(old, new),
-                (Some(old), None) => own.open.remove(old),
-                (None, Some(new)) => own.open.insert(new, replica),
-                (None, None) => {}
-            }
-            server.open_rank = rank;
-        }
-        if let Some(pool) = server.evicting_pool
-            && server.is_evictable != (is_ready && outstanding == 0)
-        {
-            server.is_evictable = !server.is_evictable;
-            let rank = server.eviction_rank(own.config.gpu_priority);
-            if server.is_evictable {
-                self.pools[pool].idle.insert(rank, replica);
-            } else {
-                self.pools[pool].idle.remove(rank);
-            }
-        }
+        update(now, replica, server, own, &mut self.pools);
     }
 
-    /// Takes a replica off both lists.
+    /// See [`unlist`].
     pub(super) fn unlist(&mut self, replica: u32) {
         let server = &mut self.replicas[replica as usize];
         let own = &mut self.deployments[server.deployment as usize];
-        if let Some(rank) = server.open_rank.take() {
-            own.open.remove(rank);
-        }
-        if std::mem::take(&mut server.is_evictable)
-            && let Some(pool) = server.evicting_pool
-        {
-            let rank = server.eviction_rank(own.config.gpu_priority);
-            self.pools[pool].idle.remove(rank);
-        }
+        unlist(server, own, &mut self.pools);
     }
 
     /// Keeps one idle event a place of the arena: it is pushed back when it fires early instead of being replaced at each
     /// request or with each replica.
+    #[inline(always)]
     fn arm_idle(&mut self, replica: u32) {
         let server = self.replica(replica);
         let at = server.expires_at.min(server.evicted_at);
@@ -137,6 +110,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Stops replicas whose keep-alive is over and that the warm pool no longer needs, idle longest first.
+    #[cold]
     pub(super) fn sweep_expired(&mut self, deployment: u32) {
         let mut kept: Vec<u32> = self.deployments[deployment as usize].replicas.clone();
         kept.retain(|&replica| self.outstays(replica));
@@ -159,5 +133,50 @@ impl<P: Probe> Fleet<P> {
     fn outstays(&self, replica: u32) -> bool {
         let server = &self.replicas[replica as usize];
         server.is_idle() && server.outstays
+    }
+}
+
+/// Notes what a replica does from now on, and lists it where requests look for one and, if it is idle, where starts look for
+/// GPUs; to be called after its work changes.
+#[inline(always)]
+pub(super) fn update(
+    now: Time,
+    replica: u32,
+    server: &mut Replica,
+    own: &mut Deployment,
+    pools: &mut [Pool],
+) {
+    let outstanding = server.outstanding();
+    server.note(now, outstanding);
+    let is_ready = server.stage == Stage::Ready;
+    let is_open = is_ready && outstanding < server.most_requests as usize;
+    let rank = is_open.then(|| server.rank(outstanding, own.config.idle_order));
+    if rank != server.open_rank {
+        own.open.relist(server.open_rank, rank, replica);
+        server.open_rank = rank;
+    }
+    if let Some(pool) = server.evicting_pool
+        && server.is_evictable != (is_ready && outstanding == 0)
+    {
+        server.is_evictable = !server.is_evictable;
+        let rank = server.eviction_rank(own.config.gpu_priority);
+        if server.is_evictable {
+            pools[pool].idle.insert(rank, replica);
+        } else {
+            pools[pool].idle.remove(rank);
+        }
+    }
+}
+
+/// Takes a replica off both lists.
+fn unlist(server: &mut Replica, own: &mut Deployment, pools: &mut [Pool]) {
+    if let Some(rank) = server.open_rank.take() {
+        own.open.remove(rank);
+    }
+    if std::mem::take(&mut server.is_evictable)
+        && let Some(pool) = server.evicting_pool
+    {
+        let rank = server.eviction_rank(own.config.gpu_priority);
+        pools[pool].idle.remove(rank);
     }
 }

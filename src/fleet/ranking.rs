@@ -4,6 +4,7 @@
 //! there are.
 
 use std::collections::VecDeque;
+use std::hint::cold_path;
 
 /// Replicas by ascending rank.
 #[derive(Clone, Debug, Default)]
@@ -26,10 +27,23 @@ impl Ranking {
         }
     }
 
+    /// Gives a replica another rank, or takes it in or out.
+    #[inline(never)]
+    pub(super) fn relist(&mut self, old: Option<u128>, new: Option<u128>, replica: u32) {
+        match (old, new) {
+            (Some(old), Some(new)) => self.change(old, new),
+            (Some(old), None) => self.remove(old),
+            (None, Some(new)) => self.insert(new, replica),
+            (None, None) => {}
+        }
+    }
+
     /// Takes the replica of this rank out, if it is there.
     #[inline]
     pub(super) fn remove(&mut self, rank: u128) {
-        if let Some(place) = self.place_of(rank) {
+        if self.entries.front().is_some_and(|first| first.0 == rank) {
+            self.entries.pop_front();
+        } else if let Ok(place) = self.search(rank) {
             self.entries.remove(place);
         }
     }
@@ -60,9 +74,11 @@ impl Ranking {
         if self.entries.front().is_some_and(|first| first.0 == rank) {
             return Some(0);
         }
-        self.entries
-            .binary_search_by_key(&rank, |entry| entry.0)
-            .ok()
+        self.search(rank).ok()
+    }
+
+    fn search(&self, rank: u128) -> Result<usize, usize> {
+        self.entries.binary_search_by_key(&rank, |entry| entry.0)
     }
 
     /// The replica of the lowest rank for which `fits` holds: nearly always the first of all.
@@ -72,6 +88,7 @@ impl Ranking {
         if fits(first) {
             return Some(first);
         }
+        cold_path();
         self.iter().skip(1).find(|&replica| fits(replica))
     }
 

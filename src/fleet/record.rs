@@ -1,7 +1,7 @@
 //! A request in the fleet, from the client's sending to its learning the end.
 
 use super::probe::{Origin, Parts, RequestTrace};
-use super::replica::StartTimes;
+use super::replica::{Replica, StartTimes};
 use crate::batching::Job;
 use crate::observation::{Observation, Outcome};
 use crate::request::{EndpointId, RequestId};
@@ -108,6 +108,22 @@ impl Record {
             generation: self.generation,
             ..record
         };
+    }
+
+    /// A replica takes the request.
+    #[inline]
+    pub(super) fn admit(&mut self, now: Time, replica: u32, server: &Replica) {
+        let mut waited = now.since(self.arrived);
+        self.cold = server.serial >= self.unborn;
+        if server.ready_at > self.arrived {
+            let times = server.start_between(self.arrived, now);
+            waited = waited.saturating_sub(times.iter().copied().sum());
+            self.start = Some(Box::new(times));
+            self.cold = true;
+        }
+        self.queue += waited;
+        self.served_by = Some((server.serial, server.placement));
+        (self.admitted, self.place) = (now, Place::Running(replica));
     }
 
     /// The way to the client.

@@ -212,13 +212,10 @@ impl Replica {
         self.stage == Stage::Ready && self.outstanding() == 0
     }
 
-    /// The time between `from` and `to` that its start took, phase by phase; `None` if it was over by then.
-    #[inline]
-    pub(super) fn start_between(&self, from: Time, to: Time) -> Option<Box<StartTimes>> {
-        if self.ready_at <= from {
-            return None;
-        }
-        let mut times = Box::new(StartTimes::default());
+    /// The time between `from` and `to` that its start took, phase by phase.
+    #[cold]
+    pub(super) fn start_between(&self, from: Time, to: Time) -> StartTimes {
+        let mut times = StartTimes::default();
         for (index, &(phase, begun)) in self.start.phases.iter().enumerate() {
             let over = self
                 .start
@@ -228,6 +225,6 @@ impl Replica {
             let span = over.min(to).saturating_since(begun.max(from));
             times[phase as usize] += span;
         }
-        Some(times)
+        times
     }
 }

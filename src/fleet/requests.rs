@@ -4,6 +4,7 @@ use super::admission::Admitted;
 use super::config::{OverContext, Router, Rule};
 use super::departures::Refusal;
 use super::event::Event;
+use super::idle::update;
 use super::probe::{Origin, Probe};
 use super::record::{Client, Place, Record};
 use super::{Fleet, Stage};
@@ -12,6 +13,7 @@ use crate::distribution::Distribution;
 use crate::request::Request;
 use crate::target::Target;
 use crate::time::{Duration, Time};
+use std::hint::cold_path;
 
 impl<P: Probe> Fleet<P> {
     pub(super) fn record(&mut self, request: u32) -> &mut Record {
@@ -39,6 +41,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Takes a request from the benchmark's client and sends it on its way.
+    #[cold]
     pub(super) fn submit_benchmark(&mut self, request: Request) -> u32 {
         let now = self.now();
         let deployment = request.endpoint.0;
@@ -76,6 +79,8 @@ impl<P: Probe> Fleet<P> {
         key
     }
 
+    #[cold]
+
     fn benchmark_job(&mut self, deployment: u32, request: &Request) -> Job {
         let deployment = self.deployment(deployment);
         let config = &deployment.config;
@@ -90,6 +95,7 @@ impl<P: Probe> Fleet<P> {
         }
     }
 
+    #[inline(always)]
     pub(super) fn schedule_arrival(&mut self, deployment: u32, stream: u32) {
         let next = self.deployment(deployment).streams[stream as usize]
             .arrivals
@@ -135,6 +141,7 @@ impl<P: Probe> Fleet<P> {
         self.arrived(key);
     }
 
+    #[inline(never)]
     fn schedule_client_timeout(&mut self, request: u32, at: Time) {
         let record = self.record(request);
         record.deadline = at;
@@ -149,6 +156,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// A benchmark's request is at the fleet's door, unless its client gave up before it got here.
+    #[cold]
     pub(super) fn probe_arrives(&mut self, request: u32, generation: u32) {
         let record = self.record(request);
         if record.generation == generation && record.place == Place::Underway {
@@ -157,66 +165,47 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// A request is at the fleet's door.
+    #[inline(always)]
     fn arrived(&mut self, request: u32) {
         let now = self.now();
         let record = &mut self.records[request as usize];
-        let (deployment, wakes) = (record.deployment, record.wakes);
-        let own = &mut self.deployments[deployment as usize];
+        let own = &mut self.deployments[record.deployment as usize];
         record.arrived = now;
         record.unborn = self.next_serial;
         (record.starts_before, record.start_under_way) = (own.started, own.starting > 0);
-        own.change_in_system(now, wakes, 1);
-        own.ledger.arrived += 1;
-        if let Some(windows) = &mut own.windows
-            && wakes
-        {
-            windows.arrived();
-        }
+        own.arrives(now, record.wakes);
         self.probe.request_arrived(record.origin);
-        self.receive(request, deployment, wakes);
+        if own.config.over_context == OverContext::Truncate {
+            own.truncate(&mut record.job);
+        }
+        self.receive(request);
     }
 
     /// Serves a request, lets it wait, or refuses it; starts replicas if it may.
-    fn receive(&mut self, request: u32, deployment: u32, wakes: bool) {
-        self.truncate(request, deployment);
-        let job = &self.records[request as usize].job;
+    #[inline(always)]
+    fn receive(&mut self, request: u32) {
+        let record = &self.records[request as usize];
+        let (deployment, wakes) = (record.deployment, record.wakes);
         let own = &self.deployments[deployment as usize];
-        let fits = job.tokens() <= own.most_tokens;
-        let is_asleep = own.ready == 0;
-        if !fits {
-            self.refuse(request, Refusal::CannotFit);
-        } else if is_asleep && !own.config.admission.hold_while_cold && wakes {
-            // The refused request still wakes the model, like a 503 from an endpoint that initialises.
-            self.scale(deployment);
-            self.refuse(request, Refusal::Cold);
-        } else if is_asleep && own.starting == 0 && !wakes {
-            self.refuse(request, Refusal::Cold);
-        } else {
-            self.route(request);
-            self.scale(deployment);
+        if record.job.tokens() > own.most_tokens {
+            return self.refuse(request, Refusal::CannotFit);
         }
-    }
-
-    /// Cuts a prompt to what the context holds beside the answer, where the deployment does so.
-    fn truncate(&mut self, request: u32, deployment: u32) {
-        let own = &mut self.deployments[deployment as usize];
-        if own.config.over_context == OverContext::Reject {
-            return;
+        if own.ready == 0 {
+            if !own.config.admission.hold_while_cold && wakes {
+                // The refused request still wakes the model, like a 503 from an endpoint that initialises.
+                self.scale(deployment);
+                return self.refuse(request, Refusal::Cold);
+            }
+            if own.starting == 0 && !wakes {
+                return self.refuse(request, Refusal::Cold);
+            }
         }
-        let context = own.config.max_context_tokens();
-        let job = &mut self.records[request as usize].job;
-        let room = context.map_or(u32::MAX, |context| {
-            context.saturating_sub(job.output_tokens)
-        });
-        if room > 0 && job.prompt_tokens > room {
-            own.ledger.truncated += 1;
-            own.ledger.truncated_tokens += u64::from(job.prompt_tokens - room);
-            job.prompt_tokens = room;
-            job.cached_tokens = job.cached_tokens.min(room);
-        }
+        self.route(request);
+        self.scale(deployment);
     }
 
     /// Gives a request to a replica, to a replica's queue, or to the hold queue.
+    #[inline(always)]
     pub(super) fn route(&mut self, request: u32) {
         let deployment = self.record(request).deployment;
         let own = &self.deployments[deployment as usize];
@@ -224,9 +213,15 @@ impl<P: Probe> Fleet<P> {
             return self.bind(request);
         }
         if own.config.router == Router::SharedQueue || own.ready == 0 {
-            self.hold(request);
-            return;
+            return self.hold(request);
         }
+        self.queue_up(request);
+    }
+
+    /// Gives a request to a ready replica's own queue.
+    #[cold]
+    fn queue_up(&mut self, request: u32) {
+        let deployment = self.record(request).deployment;
         let replica = self.choose_queue(deployment);
         let limit = self.deployments[deployment as usize]
             .config
@@ -260,6 +255,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// A replica keeps a request before all others that wait there.
+    #[cold]
     pub(super) fn keep_first(&mut self, replica: u32, request: u32) {
         self.replica(replica).queue.push_front(request);
         self.replica(replica).outstays = false;
@@ -268,21 +264,30 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// A replica that starts keeps a request for itself.
+    #[cold]
     pub(super) fn keep_for(&mut self, replica: u32, request: u32) {
         self.replica(replica).queue.push_back(request);
         self.record(request).place = Place::Queued(replica);
     }
 
     /// Gives a request to a free replica, or puts it into the hold queue, if the queue takes it.
+    #[inline(always)]
     fn hold(&mut self, request: u32) {
-        let (deployment, priority) = (
-            self.record(request).deployment,
-            self.record(request).job.priority,
-        );
+        let record = &self.records[request as usize];
+        let (deployment, priority) = (record.deployment, record.job.priority);
         let is_first = self.deployments[deployment as usize].held.is_empty();
         if is_first && let Some(replica) = self.choose_free(deployment, request) {
             return self.admit(replica, request);
         }
+        self.wait(request, deployment, priority);
+        if !is_first {
+            self.pull(deployment);
+        }
+    }
+
+    /// Puts a request into the hold queue, if the queue takes it.
+    #[inline(never)]
+    fn wait(&mut self, request: u32, deployment: u32, priority: u8) {
         let own = self.deployment(deployment);
         let limit = own.config.admission.queue_limit;
         match own.held.offer(request, priority, limit) {
@@ -295,9 +300,6 @@ impl<P: Probe> Fleet<P> {
         }
         self.record(request).place = Place::Held;
         self.start_queue_timer(request);
-        if !is_first {
-            self.pull(deployment);
-        }
     }
 
     fn start_queue_timer(&mut self, request: u32) {
@@ -317,7 +319,7 @@ impl<P: Probe> Fleet<P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn has_room(&self, replica: u32, request: u32) -> bool {
         self.replicas[replica as usize].has_room(self.now(), &self.records[request as usize])
     }
@@ -390,26 +392,20 @@ impl<P: Probe> Fleet<P> {
     /// Hands a request to a replica's executor.
     fn admit(&mut self, replica: u32, request: u32) {
         let now = self.now();
-        if self.switches_for(replica, request) {
+        let server = &mut self.replicas[replica as usize];
+        if server.residents.is_some() && self.switches_for(replica, request) {
             return;
         }
         let record = &mut self.records[request as usize];
         let server = &mut self.replicas[replica as usize];
-        let start = server.start_between(record.arrived, now);
-        let waited_for = start
-            .as_deref()
-            .map_or(Duration::ZERO, |times| times.iter().copied().sum());
-        record.queue += now.since(record.arrived).saturating_sub(waited_for);
-        record.start = start;
-        record.cold = server.ready_at > record.arrived || server.serial >= record.unborn;
-        record.served_by = Some((server.serial, server.placement));
-        (record.admitted, record.place) = (now, Place::Running(replica));
+        let own = &mut self.deployments[server.deployment as usize];
+        record.admit(now, replica, server);
         if record.cold {
-            self.deployments[record.deployment as usize].slow_down(&mut record.job);
+            own.slow_down(&mut record.job);
         }
         server.outstays = false;
         server.executor.push(now, &record.job, &mut self.steps);
-        self.update(replica);
+        update(now, replica, server, own, &mut self.pools);
         self.follow(replica);
     }
 
@@ -429,6 +425,7 @@ impl<P: Probe> Fleet<P> {
             };
             if self.calendar.is_due() || !self.outbox.is_empty() || !self.waiting_starts.is_empty()
             {
+                cold_path();
                 return self.schedule(now, begin);
             }
             self.probe.event(now, &begin);
@@ -466,6 +463,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Writes down what an executor did, and schedules its next event. Whether a request ended.
+    #[inline(always)]
     pub(super) fn follow(&mut self, replica: u32) -> bool {
         let has_ended = !self.steps.is_empty() && self.take_steps();
         self.rearm(replica);
@@ -473,7 +471,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Writes down what an executor did. Whether a request ended.
-    #[inline]
+    #[inline(always)]
     fn take_steps(&mut self) -> bool {
         let mut has_ended = false;
         let count = self.steps.len();
@@ -503,7 +501,7 @@ impl<P: Probe> Fleet<P> {
                     has_ended = true;
                     self.refuse(key, Refusal::CannotFit);
                 }
-                Step::Preempted { .. } => {}
+                Step::Preempted { .. } => cold_path(),
             }
         }
         debug_assert_eq!(self.steps.len(), count, "what ended made new steps");
@@ -512,7 +510,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Keeps exactly one live event for a replica's executor.
-    #[inline]
+    #[inline(always)]
     fn rearm(&mut self, replica: u32) {
         let now = self.now();
         let server = self.replica(replica);
@@ -543,15 +541,19 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// A replica may have room now, or nothing left to do.
+    #[inline(always)]
     pub(super) fn freed(&mut self, replica: u32) {
         let server = &self.replicas[replica as usize];
         let (deployment, is_done) = (server.deployment, server.executor.is_idle());
         match server.stage {
             Stage::Ready => {
                 if !server.queue.is_empty() {
+                    cold_path();
                     self.feed(replica);
                 }
-                self.pull_for(deployment, replica);
+                if !self.deployments[deployment as usize].held.is_empty() {
+                    self.pull_for(deployment, replica);
+                }
                 if self.replica(replica).is_idle() {
                     self.became_idle(replica);
                 } else {
@@ -559,7 +561,7 @@ impl<P: Probe> Fleet<P> {
                 }
             }
             Stage::Draining if is_done => self.stop(replica),
-            _ => {}
+            _ => cold_path(),
         }
     }
 }

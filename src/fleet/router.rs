@@ -10,18 +10,16 @@ impl<P: Probe> Fleet<P> {
     #[inline]
     pub(super) fn choose_free(&self, deployment: u32, request: u32) -> Option<u32> {
         let own = &self.deployments[deployment as usize];
-        if own.ready == 0 {
-            return None;
+        if own.config.sharing.is_some()
+            && let Some(one) = self.free_with_model(deployment, request)
+        {
+            return Some(one);
         }
-        let one = if own.config.sharing.is_some() {
-            self.free_with_model(deployment, request)
-        } else {
-            None
-        };
-        one.or_else(|| own.open.find(|replica| self.has_room(replica, request)))
+        own.open.find(|replica| self.has_room(replica, request))
     }
 
     /// Where models share replicas: rather one that has the request's model than one that must switch.
+    #[cold]
     fn free_with_model(&self, deployment: u32, request: u32) -> Option<u32> {
         let model = self.records[request as usize].model;
         let has_model = |replica: u32| {
@@ -34,6 +32,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// The ready replica whose own queue takes the next request. There is one.
+    #[cold]
     pub(super) fn choose_queue(&mut self, deployment: u32) -> u32 {
         let own = &mut self.deployments[deployment as usize];
         let replicas = &self.replicas;

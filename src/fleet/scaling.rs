@@ -42,7 +42,7 @@ impl<P: Probe> Fleet<P> {
         }
     }
 
-    #[inline(never)]
+    #[cold]
     fn cancel_surplus(&mut self, deployment: u32) {
         let own = &self.deployments[deployment as usize];
         let cancels = own.config.scaling.cancel_surplus_starts;
@@ -94,6 +94,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// The autoscaler looks.
+    #[cold]
     pub(super) fn tick(&mut self, deployment: u32) {
         let now = self.now();
         let own = &mut self.deployments[deployment as usize];
@@ -155,6 +156,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// The warm pool's size changes by the clock.
+    #[cold]
     pub(super) fn warm_hours_change(&mut self, deployment: u32) {
         let now = self.now();
         let since_monday = self.phase + now.since(Time::ZERO);

@@ -18,6 +18,7 @@ use super::Fleet;
 use super::config::Sharing;
 use super::event::Event;
 use super::probe::Probe;
+use super::record::Place;
 use super::replica::Replica;
 use crate::target::Target;
 use crate::time::{Duration, Time};
@@ -115,6 +116,7 @@ impl Replica {
 
 impl<P: Probe> Fleet<P> {
     /// Begins to bring a request's model into a replica, if it is not there; the request waits at the replica.
+    #[cold]
     pub(super) fn switches_for(&mut self, replica: u32, request: u32) -> bool {
         let model = self.records[request as usize].model;
         let server = &mut self.replicas[replica as usize];
@@ -144,6 +146,7 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// A model is in: the request that it came for is served, if it still waits, and so may be others.
+    #[cold]
     pub(super) fn switched(&mut self, replica: u32) {
         let server = self.replica(replica);
         if let Some(residents) = &mut server.residents {
@@ -159,9 +162,13 @@ impl<P: Probe> Fleet<P> {
         self.settle(deployment);
     }
 
-    /// A request that a replica worked on is over.
-    pub(super) fn leave_model(&mut self, request: u32, replica: u32) {
+    /// A request is over: its model has one less, if a replica worked on it.
+    #[cold]
+    pub(super) fn leave_model(&mut self, request: u32) {
         let record = &self.records[request as usize];
+        let Place::Running(replica) = record.place else {
+            return;
+        };
         let server = &mut self.replicas[replica as usize];
         let is_same = record
             .served_by

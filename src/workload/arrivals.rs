@@ -12,6 +12,7 @@ use crate::distribution::Distribution;
 use crate::streams::Stream;
 use crate::time::{Duration, Time};
 use rand::RngExt;
+use std::hint::cold_path;
 
 /// Seconds in a week \[s\].
 const WEEK: f64 = 604_800.0;
@@ -176,12 +177,14 @@ impl Arrivals {
     /// What a trace tells of the last arrival's lengths.
     #[inline]
     pub fn row(&self) -> Row {
-        self.trace
-            .as_ref()
-            .map_or(Row::default(), |trace| trace.row)
+        self.trace.as_ref().map_or(Row::default(), |trace| {
+            cold_path();
+            trace.row
+        })
     }
 
     /// The next arrival of a trace.
+    #[cold]
     fn replayed(&mut self) -> Option<Time> {
         let Pattern::Trace(replay) = &self.process.pattern else {
             return None;
@@ -199,6 +202,7 @@ impl Arrivals {
     }
 
     /// Work until the next arrival, in units of the mean gap. A metronome strikes at the origin first.
+    #[inline]
     fn work(&mut self) -> f64 {
         match &self.process.pattern {
             Pattern::Renewal {
@@ -255,16 +259,24 @@ impl Arrivals {
     }
 
     /// Lets the clock run until `work` is consumed; `None` when nothing comes for a whole year.
-    fn consume(&mut self, mut work: f64) -> Option<f64> {
-        if matches!(&self.process.pattern, Pattern::Mmpp { rates, .. } if *rates == [0.0; 2]) {
-            return None;
-        }
-        let mut at = self.at;
+    #[inline]
+    fn consume(&mut self, work: f64) -> Option<f64> {
+        let at = self.at;
         if let Pattern::Renewal { rate, .. } = &self.process.pattern
             && self.process.curve.is_flat()
         {
             // What the loop gives at its first turn.
             return (*rate > 0.0).then(|| at + work / rate);
+        }
+        self.consume_varying(work)
+    }
+
+    /// See [`Arrivals::consume`], with an intensity that changes.
+    #[inline(never)]
+    fn consume_varying(&mut self, mut work: f64) -> Option<f64> {
+        let mut at = self.at;
+        if matches!(&self.process.pattern, Pattern::Mmpp { rates, .. } if *rates == [0.0; 2]) {
+            return None;
         }
         let silent = at + 52.0 * WEEK;
         loop {
@@ -287,6 +299,7 @@ impl Arrivals {
 impl Iterator for Arrivals {
     type Item = Time;
 
+    #[inline]
     fn next(&mut self) -> Option<Time> {
         match &self.process.pattern {
             Pattern::Renewal { .. } | Pattern::Mmpp { .. } => self.drawn(),

@@ -119,9 +119,13 @@ impl Continuous {
 
     /// Lets the cancelled sequences go.
     pub(super) fn purge(&mut self) {
-        if self.cancelled == 0 {
-            return;
+        if self.cancelled > 0 {
+            self.purge_cancelled();
         }
+    }
+
+    #[cold]
+    fn purge_cancelled(&mut self) {
         let cancelled = self.sequences.iter().filter(|(_, one)| one.cancelled);
         let cancelled: Vec<usize> = cancelled.map(|(slot, _)| slot).collect();
         for slot in cancelled {

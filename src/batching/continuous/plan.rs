@@ -43,6 +43,7 @@ impl Continuous {
     }
 
     /// Sends the sequence of lowest priority, then the one admitted last, back to wait.
+    #[cold]
     fn preempt(&mut self, now: Time, steps: &mut Vec<Step>) {
         let victim = self
             .sequences
