@@ -142,17 +142,14 @@ fn a_reserved_gpu_removes_cold_starts_and_pays_from_its_volume_on() {
         "dedicated",
         "--objective=cold_requests < 0.1%",
         free,
-        "--repeat=4",
+        "--repeat=8",
         "--serverless=0.9",
     ];
     let found = json("plan", &asked);
     let pool = "providers.*.deployments.*.scaling.min";
     assert_eq!(found["answer"][pool], 1, "{}", said(&found));
     assert!(said(&found).contains("does not pay"), "{}", said(&found));
-    let busy = [
-        "--set=providers.*.deployments.*.traffic.own.arrivals=4000/h",
-        "--set=time.horizon=2h",
-    ];
+    let busy = ["--set=providers.*.deployments.*.traffic.own.arrivals=4000/h"];
     let found = json("plan", &[asked.as_slice(), &busy].concat());
     assert!(said(&found).contains("it pays"), "{}", said(&found));
     // Without a reserved replica in the range there is no such thing.
@@ -160,7 +157,7 @@ fn a_reserved_gpu_removes_cold_starts_and_pays_from_its_volume_on() {
         &[
             "dedicated",
             "--objective=cold_requests < 0.1%",
-            "--repeat=4",
+            "--repeat=8",
         ],
         ["--free=providers.*.deployments.*.scaling.min=0"].as_slice(),
     ]

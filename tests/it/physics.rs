@@ -498,7 +498,12 @@ fn formats_decide_the_load_and_the_memory_left() {
 
 /// Six models that want a GPU each, of four.
 fn six_models(fallback: &str) -> String {
-    let mut text = once() + "[providers.p.gpus]\nfirst = 4\nsecond = 2\n";
+    let second = if fallback.is_empty() {
+        ""
+    } else {
+        "second = 2\n"
+    };
+    let mut text = format!("{}[providers.p.gpus]\nfirst = 4\n{second}", once());
     for model in 0..6 {
         let _ = write!(
             text,

@@ -161,6 +161,8 @@ const RULES: &[Rule] = &[
             "measure",
             "calibrate",
             "foreign",
+            "timeline",
+            "journal::OUTCOMES",
         ],
     ),
     boundary(
