@@ -44,12 +44,11 @@ impl KvCache {
     /// Whole blocks in `tokens` tokens, and the rest.
     #[inline]
     fn split(&self, tokens: u64) -> (u64, u64) {
-        match self.shift {
-            Some(shift) => (tokens >> shift, tokens & (self.block - 1)),
-            None => {
-                cold_path();
-                (tokens / self.block, tokens % self.block)
-            }
+        if let Some(shift) = self.shift {
+            (tokens >> shift, tokens & (self.block - 1))
+        } else {
+            cold_path();
+            (tokens / self.block, tokens % self.block)
         }
     }
 

@@ -221,7 +221,7 @@ impl Executor {
             Self::Continuous(batch) => batch.push(now, job, steps),
             Self::Static(batch) => {
                 cold_path();
-                batch.push(now, job)
+                batch.push(now, job);
             }
         }
     }
@@ -248,7 +248,7 @@ impl Executor {
             Self::Continuous(batch) => batch.run(now, steps),
             Self::Static(batch) => {
                 cold_path();
-                batch.run(now, steps)
+                batch.run(now, steps);
             }
         }
     }

@@ -162,13 +162,11 @@ fn range(low: &str, rest: &str) -> Result<Vec<String>, String> {
             ));
         }
         Some((text, true)) => Advance::Times(number(text)?.0),
-        Some((text, false)) => match quantity(text)?.in_unit_of(&start) {
-            Some(step) => Advance::By(step),
-            None => {
-                let says = "the step needs a unit of the same kind as the ends";
-                return Err(format!("{}: {says}", whole()));
-            }
-        },
+        Some((text, false)) => {
+            let step = quantity(text)?.in_unit_of(&start);
+            let says = "the step needs a unit of the same kind as the ends";
+            Advance::By(step.ok_or_else(|| format!("{}: {says}", whole()))?)
+        }
     };
     let is_endless = match advance {
         Advance::By(step) => step <= 0.0,

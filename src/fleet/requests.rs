@@ -80,7 +80,6 @@ impl<P: Probe> Fleet<P> {
     }
 
     #[cold]
-
     fn benchmark_job(&mut self, deployment: u32, request: &Request) -> Job {
         let deployment = self.deployment(deployment);
         let config = &deployment.config;

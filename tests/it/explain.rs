@@ -252,6 +252,8 @@ fn a_model_of_a_catalogue_is_explained_as_a_deployment_of_its_own() {
         "nobody is short of GPUs"
     );
     assert!(found["gaps"]["ttft_p95_s"].as_f64().expect("a gap") > 5.0);
+    let until_the_last_answer = CATALOGUE.replace(r#", horizon = "2h""#, "");
+    assert_shares_add_up(&explained(&until_the_last_answer, "rank-5", &[]));
     // Where nobody is short of GPUs others have no part in it: a stock for all changes nothing but who is simulated beside it.
     let stock = "[providers.acme]\ngpus.a100-sxm-80 = 1000\n[providers.acme.catalogue]";
     let stocked = CATALOGUE.replace("[providers.acme.catalogue]", stock);

@@ -18,6 +18,9 @@ pub(super) fn twin(text: &Text, plan: &Plan, understood: &Understood) -> Option<
     for key in ["popularity", "published", "calibrate"] {
         twin.remove(key);
     }
+    // A window must have a length, though this one is never simulated.
+    let time = twin.get_mut("time").and_then(Value::as_table_mut);
+    time?.insert("horizon".to_owned(), "1h".into());
     let silent = [("requests", 0), ("discard", 0)].map(|(key, none)| (key.to_owned(), none.into()));
     twin.insert(
         "benchmark".to_owned(),

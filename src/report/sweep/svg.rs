@@ -231,9 +231,9 @@ mod tests {
     use super::*;
     use crate::stats::Interval;
 
-    fn point(low: f64, point: f64, high: f64) -> Option<Estimate> {
+    fn point(low: f64, point: f64, high: f64) -> Estimate {
         let confidence = 0.95;
-        Some(Estimate {
+        Estimate {
             point,
             interval: Some(Interval {
                 low,
@@ -241,7 +241,7 @@ mod tests {
                 confidence,
             }),
             n: 20,
-        })
+        }
     }
 
     #[test]
@@ -256,6 +256,7 @@ mod tests {
             (vec![point(1e-9, 1.0, 1e9)], (0.001, 1000.0)),
         ];
         for (points, (low, high)) in cases {
+            let points: Vec<_> = points.into_iter().map(Some).collect();
             assert_eq!(ends(&points), Some((low, high)));
             let ticks = ticks(low, high);
             assert_eq!((ticks.first(), ticks.last()), (Some(&low), Some(&high)));
