@@ -5,6 +5,7 @@
 //! becomes a span; nothing else rounds.
 
 use std::fmt;
+use std::hint::cold_path;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
 /// Nanoseconds in a second.
@@ -85,13 +86,14 @@ impl Duration {
     pub fn from_secs(seconds: f64) -> Self {
         assert!(!seconds.is_nan(), "a span of NaN seconds");
         let nanos = (seconds * NANOS as f64).max(0.0);
-        // What `round` gives, without a call: truncation and the difference are exact, and conversions saturate. Where the
-        // value allows it, signed conversions are the quick ones.
-        if nanos < i64::MAX as f64 {
-            let whole = nanos as i64;
-            return Self(whole as u64 + u64::from(nanos - whole as f64 >= 0.5));
+        // What `round` gives, without a call: with the greatest number below a half, no sum rounds up to a whole number that is
+        // not the nearest. Where the value allows it, signed conversions are the quick ones.
+        let above = nanos + 0.5_f64.next_down();
+        if above >= i64::MAX as f64 {
+            cold_path();
+            return Self(nanos as u64);
         }
-        Self(nanos as u64)
+        Self(above as i64 as u64)
     }
 
     /// Nanoseconds in the span.

@@ -39,6 +39,7 @@ pub use iteration_time::{Coefficients, Cost, IterationCost, PromptChunk, StatedC
 pub use pace::Pace;
 pub use slots::Slots;
 pub use static_batch::{BatchTime, Static, StaticConfig};
+pub(crate) use waiting::Waiting;
 
 use crate::time::{Duration, Time};
 use std::hint::cold_path;
@@ -111,6 +112,19 @@ pub enum Step {
         /// When: the instant of the call.
         at: Time,
     },
+}
+
+/// Hears what a replica does, in the order in which it happens.
+pub trait Listener {
+    /// The replica did this.
+    fn hear(&mut self, step: Step);
+}
+
+/// Keeps all steps.
+impl Listener for Vec<Step> {
+    fn hear(&mut self, step: Step) {
+        self.push(step);
+    }
 }
 
 /// How a deployment's replicas execute; already valid.
@@ -215,7 +229,7 @@ impl Executor {
 
     /// Hands `job` over.
     #[inline]
-    pub fn push(&mut self, now: Time, job: &Job, steps: &mut Vec<Step>) {
+    pub fn push(&mut self, now: Time, job: &Job, steps: &mut impl Listener) {
         match self {
             Self::Slots(slots) => slots.push(now, job, steps),
             Self::Continuous(batch) => batch.push(now, job, steps),
@@ -241,7 +255,7 @@ impl Executor {
 
     /// Does what is due. `now` must be `wake_at`.
     #[inline]
-    pub fn run(&mut self, now: Time, steps: &mut Vec<Step>) {
+    pub fn run(&mut self, now: Time, steps: &mut impl Listener) {
         debug_assert_eq!(self.wake_at(), Some(now), "run at another time");
         match self {
             Self::Slots(slots) => slots.run(now, steps),
@@ -255,7 +269,7 @@ impl Executor {
 
     /// Forgets the job called `key`: its client left. A slot is free at once; in a batch the work stops at the next
     /// boundary. Nothing happens if no such job is held.
-    pub fn cancel(&mut self, now: Time, key: u32, steps: &mut Vec<Step>) {
+    pub fn cancel(&mut self, now: Time, key: u32, steps: &mut impl Listener) {
         match self {
             Self::Slots(slots) => slots.cancel(now, key, steps),
             Self::Continuous(batch) => batch.cancel(now, key),

@@ -7,7 +7,7 @@
 
 use super::segment::Segment;
 use super::waiting::Waiting;
-use super::{Cost, Counters, Job, Pace, PromptChunk, Step};
+use super::{Cost, Counters, Job, Listener, Pace, PromptChunk, Step};
 use crate::time::{Duration, Time};
 
 /// A replica with static batching; already valid.
@@ -71,7 +71,7 @@ impl Static {
     pub(super) fn new(config: StaticConfig) -> Self {
         Self {
             config,
-            waiting: Waiting::new(),
+            waiting: Waiting::default(),
             batch: Vec::new(),
             end: None,
             due: None,
@@ -96,7 +96,7 @@ impl Static {
         finish.or(self.end).or(self.due)
     }
 
-    pub(super) fn run(&mut self, now: Time, steps: &mut Vec<Step>) {
+    pub(super) fn run(&mut self, now: Time, steps: &mut impl Listener) {
         let Some(end) = self.end else {
             self.start(now, steps);
             return;
@@ -105,7 +105,7 @@ impl Static {
             self.counters.finished += 1;
             self.counters.output_tokens += u64::from(member.job.output_tokens);
             self.counters.finished_tokens += u64::from(member.job.output_tokens);
-            steps.push(Step::Finished {
+            steps.hear(Step::Finished {
                 key: member.job.key,
                 at: now,
             });
@@ -175,13 +175,13 @@ impl Static {
         });
     }
 
-    fn start(&mut self, now: Time, steps: &mut Vec<Step>) {
+    fn start(&mut self, now: Time, steps: &mut impl Listener) {
         self.due = None;
         while self.batch.len() < self.config.batch_size as usize
             && let Some(Arrived { job, .. }) = self.waiting.pop()
         {
             self.batch.push(Member { job, finish: now });
-            steps.push(Step::Joined {
+            steps.hear(Step::Joined {
                 key: job.key,
                 at: now,
             });
@@ -189,7 +189,7 @@ impl Static {
         let plan = self.plan(now);
         for member in &mut self.batch {
             let prefill = self.config.own_prefill(&member.job);
-            steps.push(Step::FirstToken {
+            steps.hear(Step::FirstToken {
                 key: member.job.key,
                 at: plan.first_token,
                 prefill,

@@ -126,7 +126,8 @@ impl<E: Copy> Heap<E> {
     }
 
     /// Puts an entry where it belongs on the way from the root down.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "part of the calendar's one hot place")]
+    #[inline(always)]
     fn sift_down(&mut self, key: Key, event: E) {
         let entries = self.entries.as_mut_slice();
         let mut hole = 0;

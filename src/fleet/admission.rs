@@ -1,17 +1,11 @@
 //! The hold queue: first come, first served within a priority, higher priorities first, never longer than its limit.
 
-use std::collections::VecDeque;
+use crate::batching::Waiting;
 
 /// Requests that wait for a replica.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HoldQueue {
-    waiting: VecDeque<Waiting>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    key: u32,
-    priority: u8,
+    waiting: Waiting<u32>,
 }
 
 /// What became of a request offered to a queue with a limit.
@@ -39,50 +33,37 @@ impl HoldQueue {
     /// Offers a request to a queue of at most `limit`.
     pub(super) fn offer(&mut self, key: u32, priority: u8, limit: u32) -> Admitted {
         if self.waiting.len() < limit as usize {
-            self.insert(key, priority);
+            self.waiting.push(priority, key);
             return Admitted::Held;
         }
-        match self.waiting.back() {
-            Some(last) if last.priority < priority => {
-                let displaced = last.key;
-                self.waiting.pop_back();
-                self.insert(key, priority);
+        match self.waiting.pop_last_below(priority) {
+            Some(displaced) => {
+                self.waiting.push(priority, key);
                 Admitted::Displaced(displaced)
             }
-            _ => Admitted::Refused,
+            None => Admitted::Refused,
         }
-    }
-
-    /// Puts a request behind the last of its priority.
-    pub(super) fn insert(&mut self, key: u32, priority: u8) {
-        let behind = self
-            .waiting
-            .iter()
-            .rposition(|other| other.priority >= priority)
-            .map_or(0, |index| index + 1);
-        self.waiting.insert(behind, Waiting { key, priority });
     }
 
     /// The next request.
     #[inline]
     pub(super) fn head(&self) -> Option<u32> {
-        self.waiting.front().map(|waiting| waiting.key)
+        self.waiting.front().copied()
     }
 
     /// The requests, in the order in which they will be served.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
-        self.waiting.iter().map(|waiting| waiting.key)
+        self.waiting.iter().copied()
     }
 
     /// Takes the next request.
     pub(super) fn pop(&mut self) -> Option<u32> {
-        self.waiting.pop_front().map(|waiting| waiting.key)
+        self.waiting.pop()
     }
 
     /// Takes out a request that left; whether it was there.
     pub(super) fn remove(&mut self, key: u32) -> bool {
-        let index = self.waiting.iter().position(|waiting| waiting.key == key);
-        index.is_some_and(|index| self.waiting.remove(index).is_some())
+        self.waiting.remove(|other| *other == key).is_some()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::target::Target;
 use crate::time::Time;
 
 impl<P: Probe> Fleet<P> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn finish(&mut self, request: u32, at: Time) {
         let record = &self.records[request as usize];
         if !record.is_heard(record.first_token.unwrap_or(at)) {
@@ -195,10 +195,10 @@ impl<P: Probe> Fleet<P> {
                 .retain(|&other| other != request),
             Place::Running(replica) => {
                 let now = self.now();
-                let server = &mut self.replicas[replica as usize];
-                server.executor.cancel(now, request, &mut self.steps);
+                let (server, mut notes) = self.server_and_notes(replica);
+                server.executor.cancel(now, request, &mut notes);
                 self.account_replica(replica);
-                self.follow(replica);
+                self.follow_entry(replica);
             }
             Place::Underway | Place::Ended => {}
         }

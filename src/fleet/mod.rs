@@ -57,7 +57,6 @@ pub use replica::Stage;
 
 pub use crate::start_phase::StartPhase;
 
-use crate::batching::Step;
 use crate::calendar::Calendar;
 use crate::observation::Observation;
 use crate::request::Request;
@@ -68,7 +67,7 @@ use config::Rule;
 use deployment::Deployment;
 use event::Event;
 use gpu_pool::Pool;
-use record::Record;
+use record::{Leaving, Record};
 use replica::Replica;
 use std::collections::VecDeque;
 use std::hint::cold_path;
@@ -96,8 +95,8 @@ pub struct Fleet<P = ()> {
     opened: Time,
     /// What benchmark clients have seen and the driver has not taken yet.
     outbox: VecDeque<Observation>,
-    /// Scratch for executors.
-    steps: Vec<Step>,
+    /// Requests that left the replica that is at work, whose ends have yet to be told.
+    leaving: Vec<Leaving>,
     probe: P,
 }
 
@@ -132,7 +131,7 @@ impl<P: Probe> Fleet<P> {
             free_records: Vec::new(),
             opened: Time::ZERO,
             outbox: VecDeque::new(),
-            steps: Vec::new(),
+            leaving: Vec::new(),
             probe,
         };
         for deployment in 0..fleet.deployments.len() as u32 {

@@ -13,8 +13,13 @@ pub(super) struct Ranking {
 }
 
 impl Ranking {
-    /// Puts a replica in its place.
     #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Puts a replica in its place.
+    #[inline(always)]
     pub(super) fn insert(&mut self, rank: u128, replica: u32) {
         let entry = (rank, replica);
         if self.entries.back().is_none_or(|last| last.0 < rank) {
@@ -39,7 +44,7 @@ impl Ranking {
     }
 
     /// Takes the replica of this rank out, if it is there.
-    #[inline]
+    #[inline(always)]
     pub(super) fn remove(&mut self, rank: u128) {
         if self.entries.front().is_some_and(|first| first.0 == rank) {
             self.entries.pop_front();
@@ -82,7 +87,7 @@ impl Ranking {
     }
 
     /// The replica of the lowest rank for which `fits` holds: nearly always the first of all.
-    #[inline]
+    #[inline(always)]
     pub(super) fn find(&self, fits: impl Fn(u32) -> bool) -> Option<u32> {
         let (_, first) = *self.entries.front()?;
         if fits(first) {

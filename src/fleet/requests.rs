@@ -6,9 +6,10 @@ use super::departures::Refusal;
 use super::event::Event;
 use super::idle::update;
 use super::probe::{Origin, Probe};
-use super::record::{Client, Place, Record};
+use super::record::{Client, Leaving, Notes, Place, Record};
+use super::replica::Replica;
 use super::{Fleet, Stage};
-use crate::batching::{Job, Step};
+use crate::batching::Job;
 use crate::distribution::Distribution;
 use crate::request::Request;
 use crate::target::Target;
@@ -338,7 +339,17 @@ impl<P: Probe> Fleet<P> {
     }
 
     /// Serves held requests while a replica has room for the first of them.
+    #[inline]
     pub(super) fn pull(&mut self, deployment: u32) {
+        let own = &self.deployments[deployment as usize];
+        if !own.held.is_empty()
+            && (!own.open.is_empty() || own.config.router != Router::SharedQueue)
+        {
+            self.pull_held(deployment);
+        }
+    }
+
+    fn pull_held(&mut self, deployment: u32) {
         while let Some(request) = self.deployments[deployment as usize].held.head() {
             if self.deployments[deployment as usize].config.router != Router::SharedQueue {
                 if self.deployments[deployment as usize].ready == 0 {
@@ -403,9 +414,29 @@ impl<P: Probe> Fleet<P> {
             own.slow_down(&mut record.job);
         }
         server.outstays = false;
-        server.executor.push(now, &record.job, &mut self.steps);
+        let job = record.job;
+        let mut notes = Notes {
+            records: &mut self.records,
+            probe: &mut self.probe,
+            leaving: &mut self.leaving,
+        };
+        server.executor.push(now, &job, &mut notes);
         update(now, replica, server, own, &mut self.pools);
-        self.follow(replica);
+        self.follow_entry(replica);
+    }
+
+    /// [`Fleet::follow`] where at most a request that can never fit may leave.
+    #[inline(always)]
+    pub(super) fn follow_entry(&mut self, replica: u32) {
+        if !self.leaving.is_empty() {
+            self.drop_leaving();
+        }
+        self.rearm(replica);
+    }
+
+    #[cold]
+    fn drop_leaving(&mut self) {
+        self.let_leave();
     }
 
     /// A replica's executor does what is due, and begins its next batch if nothing else can happen at this instant.
@@ -434,9 +465,9 @@ impl<P: Probe> Fleet<P> {
     /// A replica's executor does what is due. If it is to do more at this very instant, that has no event yet.
     fn run(&mut self, replica: u32) {
         let now = self.now();
-        let server = &mut self.replicas[replica as usize];
+        let (server, mut notes) = self.server_and_notes(replica);
         let deployment = server.deployment;
-        server.executor.run(now, &mut self.steps);
+        server.executor.run(now, &mut notes);
         // Stands for an event, so that none is scheduled for this instant: `work` sees to it.
         server.wake_at = Some(now);
         let has_ended = self.follow(replica);
@@ -461,51 +492,39 @@ impl<P: Probe> Fleet<P> {
             || !held.is_empty()
     }
 
-    /// Writes down what an executor did, and schedules its next event. Whether a request ended.
+    /// A replica, and where its executor's steps are written down.
+    #[inline(always)]
+    pub(super) fn server_and_notes(&mut self, replica: u32) -> (&mut Replica, Notes<'_, P>) {
+        let notes = Notes {
+            records: &mut self.records,
+            probe: &mut self.probe,
+            leaving: &mut self.leaving,
+        };
+        (&mut self.replicas[replica as usize], notes)
+    }
+
+    /// Ends the requests that left an executor, and schedules its next event. Whether there were any.
     #[inline(always)]
     pub(super) fn follow(&mut self, replica: u32) -> bool {
-        let has_ended = !self.steps.is_empty() && self.take_steps();
+        let has_ended = !self.leaving.is_empty() && self.let_leave();
         self.rearm(replica);
         has_ended
     }
 
-    /// Writes down what an executor did. Whether a request ended.
+    /// Ends the requests that left an executor.
     #[inline(always)]
-    fn take_steps(&mut self) -> bool {
-        let mut has_ended = false;
-        let count = self.steps.len();
+    fn let_leave(&mut self) -> bool {
+        let now = self.now();
+        let count = self.leaving.len();
         for index in 0..count {
-            match self.steps[index] {
-                Step::Joined { key, at } => {
-                    let record = self.record(key);
-                    if record.joined.is_none() {
-                        record.joined = Some(at);
-                        record.queue += at.since(record.admitted);
-                    }
-                }
-                Step::FirstToken { key, at, prefill } => {
-                    let record = self.record(key);
-                    record.first_token = Some(at);
-                    let since_joined = at.since(record.joined.unwrap_or(record.admitted));
-                    record.prefill = prefill.min(since_joined);
-                    record.first_step = since_joined - record.prefill;
-                    let (origin, downlink) = (record.origin, record.downlink());
-                    self.probe.first_token(origin, at, at + downlink);
-                }
-                Step::Finished { key, at } => {
-                    has_ended = true;
-                    self.finish(key, at);
-                }
-                Step::Dropped { key, .. } => {
-                    has_ended = true;
-                    self.refuse(key, Refusal::CannotFit);
-                }
-                Step::Preempted { .. } => cold_path(),
+            match self.leaving[index] {
+                Leaving::Finished(request) => self.finish(request, now),
+                Leaving::Dropped(request) => self.refuse(request, Refusal::CannotFit),
             }
         }
-        debug_assert_eq!(self.steps.len(), count, "what ended made new steps");
-        self.steps.clear();
-        has_ended
+        debug_assert_eq!(self.leaving.len(), count, "an end made another");
+        self.leaving.clear();
+        true
     }
 
     /// Keeps exactly one live event for a replica's executor.
@@ -520,23 +539,21 @@ impl<P: Probe> Fleet<P> {
         server.wake_at = wake_at;
         server.wake_generation = server.wake_generation.wrapping_add(1);
         let generation = server.wake_generation;
-        match wake_at {
-            Some(at) if at == now => self.schedule(
-                at,
-                Event::Begin {
-                    replica,
-                    generation,
-                },
-            ),
-            Some(at) => self.schedule(
-                at,
-                Event::Work {
-                    replica,
-                    generation,
-                },
-            ),
-            None => {}
-        }
+        let Some(at) = wake_at else {
+            return;
+        };
+        let event = if at == now {
+            Event::Begin {
+                replica,
+                generation,
+            }
+        } else {
+            Event::Work {
+                replica,
+                generation,
+            }
+        };
+        self.schedule(at, event);
     }
 
     /// A replica may have room now, or nothing left to do.
@@ -568,15 +585,15 @@ impl<P: Probe> Fleet<P> {
 /// A drawn length as a whole number of tokens, at least one.
 #[inline]
 fn tokens(drawn: f64) -> u32 {
-    // What `round` gives, without a call: truncation and the difference are exact, and conversions saturate.
-    let whole = drawn as u32;
-    whole
-        .saturating_add(u32::from(drawn - f64::from(whole) >= 0.5))
-        .max(1)
+    // What `round` gives for all that is not below one, without a call; conversions saturate.
+    ((drawn + 0.5) as u32).max(1)
 }
 
 /// Tokens of a prompt that the prefix cache holds.
 #[inline]
 fn cached(prompt_tokens: u32, share: f64) -> u32 {
+    if share == 0.0 {
+        return 0;
+    }
     ((f64::from(prompt_tokens) * share) as u32).min(prompt_tokens)
 }

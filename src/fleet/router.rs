@@ -7,7 +7,7 @@ use rand::RngExt;
 
 impl<P: Probe> Fleet<P> {
     /// The ready replica with room for a request: the one with the fewest requests, idle ones in the deployment's order.
-    #[inline]
+    #[inline(always)]
     pub(super) fn choose_free(&self, deployment: u32, request: u32) -> Option<u32> {
         let own = &self.deployments[deployment as usize];
         if own.config.sharing.is_some()

@@ -11,8 +11,16 @@ use crate::time::Time;
 
 impl<P: Probe> Fleet<P> {
     /// Starts what the deployment's rule and warm pool want now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn scale(&mut self, deployment: u32) {
+        let own = &self.deployments[deployment as usize];
+        if own.starting > 0 || own.ready < own.config.scaling.max {
+            self.start_wanted(deployment);
+        }
+    }
+
+    #[inline(never)]
+    fn start_wanted(&mut self, deployment: u32) {
         let own = &self.deployments[deployment as usize];
         let wanted = own.wanted();
         let missing = wanted.saturating_sub(own.ready + own.starting);
@@ -25,6 +33,14 @@ impl<P: Probe> Fleet<P> {
     /// Requests have left: stops what their presence alone had kept or started.
     #[inline]
     pub(super) fn settle(&mut self, deployment: u32) {
+        let own = &self.deployments[deployment as usize];
+        if own.starting > 0 || own.keeps_expired || own.ready == 0 {
+            self.stop_surplus(deployment);
+        }
+    }
+
+    #[inline(never)]
+    fn stop_surplus(&mut self, deployment: u32) {
         self.cancel_surplus_starts(deployment);
         if self.deployments[deployment as usize].keeps_expired && self.may_stop(deployment) {
             self.sweep_expired(deployment);

@@ -2,9 +2,9 @@
 
 use super::sequence::Sequence;
 use super::{Continuous, Phase};
-use crate::batching::Step;
 use crate::batching::finishing::Finish;
 use crate::batching::segment::Segment;
+use crate::batching::{Listener, Step};
 use crate::time::Time;
 
 impl Continuous {
@@ -84,7 +84,7 @@ impl Continuous {
     }
 
     /// Lets the sequences go that have all their tokens.
-    pub(super) fn finish(&mut self, now: Time, steps: &mut Vec<Step>) {
+    pub(super) fn finish(&mut self, now: Time, steps: &mut impl Listener) {
         while let Some(next) = self.next_finish()
             && next.clock() == self.clock
         {
@@ -99,7 +99,7 @@ impl Continuous {
             } else {
                 self.counters.finished += 1;
                 self.counters.finished_tokens += tokens;
-                steps.push(Step::Finished {
+                steps.hear(Step::Finished {
                     key: held.key,
                     at: now,
                 });

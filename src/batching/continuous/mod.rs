@@ -31,7 +31,7 @@ use super::finishing::Finishing;
 use super::kv_cache::KvCache;
 use super::segment::Segment;
 use super::waiting::Waiting;
-use super::{Cost, Counters, Job, Pace, Step};
+use super::{Cost, Counters, Job, Listener, Pace, Step};
 use crate::time::{Duration, Time};
 use sequence::{Held, Sequence};
 use slab::Slab;
@@ -128,7 +128,7 @@ impl Continuous {
         Self {
             kv: KvCache::new(config.kv_blocks, config.block_tokens),
             config,
-            waiting: Waiting::new(),
+            waiting: Waiting::default(),
             waiting_blocks: 0,
             sequences: Slab::new(),
             decoding: 0,
@@ -158,13 +158,13 @@ impl Continuous {
             || job.tokens() > self.config.most_tokens()
     }
 
-    pub(super) fn push(&mut self, now: Time, job: &Job, steps: &mut Vec<Step>) {
+    pub(super) fn push(&mut self, now: Time, job: &Job, steps: &mut impl Listener) {
         debug_assert!(
             job.cached_tokens <= job.prompt_tokens && job.output_tokens > 0,
             "{job:?}"
         );
         if job.tokens() > self.config.most_tokens() {
-            steps.push(Step::Dropped {
+            steps.hear(Step::Dropped {
                 key: job.key,
                 at: now,
             });
@@ -190,7 +190,7 @@ impl Continuous {
         }
     }
 
-    pub(super) fn run(&mut self, now: Time, steps: &mut Vec<Step>) {
+    pub(super) fn run(&mut self, now: Time, steps: &mut impl Listener) {
         if !matches!(self.phase, Phase::Iterating(_)) {
             return self.plan(now, steps);
         }
@@ -201,7 +201,7 @@ impl Continuous {
         self.end_segment(segment);
         self.finish(now, steps);
         self.purge();
-        self.phase = if self.sequences.is_empty() && self.waiting.len() == 0 {
+        self.phase = if self.sequences.is_empty() && self.waiting.is_empty() {
             Phase::Idle
         } else {
             Phase::Boundary(now)

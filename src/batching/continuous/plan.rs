@@ -3,7 +3,7 @@
 use super::sequence::Sequence;
 use super::{Continuous, Phase, Sure};
 use crate::batching::segment::Segment;
-use crate::batching::{Coefficients, PromptChunk, Step};
+use crate::batching::{Coefficients, Listener, PromptChunk, Step};
 use crate::time::{Duration, Time};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 type FirstTokens = SmallVec<[u32; 8]>;
 
 impl Continuous {
-    pub(super) fn plan(&mut self, now: Time, steps: &mut Vec<Step>) {
+    pub(super) fn plan(&mut self, now: Time, steps: &mut impl Listener) {
         self.grow(now, steps);
         let mut first_tokens = FirstTokens::new();
         let mut budget = self.config.max_batched_tokens.saturating_sub(self.decoding);
@@ -33,7 +33,7 @@ impl Continuous {
     }
 
     /// Gives each decoding sequence the blocks of its next token, preempting as long as there are too few.
-    fn grow(&mut self, now: Time, steps: &mut Vec<Step>) {
+    fn grow(&mut self, now: Time, steps: &mut impl Listener) {
         let mut blocks = self.kv.growth(self.clock, 1);
         while !self.kv.fits(blocks) {
             self.preempt(now, steps);
@@ -44,7 +44,7 @@ impl Continuous {
 
     /// Sends the sequence of lowest priority, then the one admitted last, back to wait.
     #[cold]
-    fn preempt(&mut self, now: Time, steps: &mut Vec<Step>) {
+    fn preempt(&mut self, now: Time, steps: &mut impl Listener) {
         let victim = self
             .sequences
             .iter()
@@ -58,14 +58,14 @@ impl Continuous {
         self.waiting_blocks += self.blocks_to_join(&held);
         self.waiting.push_front(self.rank(&held), held);
         self.counters.preemptions += 1;
-        steps.push(Step::Preempted {
+        steps.hear(Step::Preempted {
             key: held.key,
             at: now,
         });
     }
 
     /// Lets the first waiting job join if there are a place and blocks.
-    fn admit(&mut self, now: Time, steps: &mut Vec<Step>) -> Option<u32> {
+    fn admit(&mut self, now: Time, steps: &mut impl Listener) -> Option<u32> {
         let blocks = self.blocks_to_join(self.waiting.front()?);
         if self.sequences.len() >= self.config.max_sequences as usize || !self.kv.fits(blocks) {
             return None;
@@ -74,7 +74,7 @@ impl Continuous {
         self.waiting_blocks -= blocks;
         self.kv.take(blocks);
         self.admissions += 1;
-        steps.push(Step::Joined {
+        steps.hear(Step::Joined {
             key: held.key,
             at: now,
         });
@@ -113,7 +113,7 @@ impl Continuous {
     }
 
     /// Starts the iterations of the batch as it is now.
-    fn start(&mut self, now: Time, first_tokens: &[u32], steps: &mut Vec<Step>) {
+    fn start(&mut self, now: Time, first_tokens: &[u32], steps: &mut impl Listener) {
         if self.sequences.is_empty() {
             debug_assert!(self.waiting.len() == 0, "an empty replica lets jobs wait");
             self.phase = Phase::Idle;
@@ -140,7 +140,7 @@ impl Continuous {
         let at = segment.boundary(1);
         for &slot in first_tokens {
             let held = &self.sequences[slot as usize].held;
-            steps.push(Step::FirstToken {
+            steps.hear(Step::FirstToken {
                 key: held.key,
                 at,
                 prefill: Duration::from_secs(held.prefill_s),
