@@ -6,6 +6,7 @@
 use super::config::{DeploymentConfig, Share};
 use super::replica::Stage;
 use crate::time::Duration;
+use std::hint::cold_path;
 
 /// What a replica is doing, as far as the bill is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,14 +36,16 @@ impl Activity {
     }
 
     /// The activity of a replica at `stage` with or without work.
+    #[inline]
     pub(super) fn of(stage: Stage, is_working: bool) -> Option<Self> {
-        match stage {
-            Stage::Provisioning | Stage::Loading | Stage::Warming => Some(Self::Starting),
-            Stage::Ready if is_working => Some(Self::Busy),
-            Stage::Ready => Some(Self::Idle),
-            Stage::Draining => Some(Self::Draining),
-            Stage::Stopped => None,
+        if stage == Stage::Ready {
+            return Some(if is_working { Self::Busy } else { Self::Idle });
         }
+        cold_path();
+        if stage.is_starting() {
+            return Some(Self::Starting);
+        }
+        (stage == Stage::Draining).then_some(Self::Draining)
     }
 }
 

@@ -19,13 +19,21 @@ impl Ranking {
     }
 
     /// Puts a replica in its place.
-    #[inline(always)]
+    #[inline]
     pub(super) fn insert(&mut self, rank: u128, replica: u32) {
+        if self.entries.front().is_none_or(|first| first.0 > rank) {
+            self.entries.push_front((rank, replica));
+        } else {
+            self.insert_behind(rank, replica);
+        }
+    }
+
+    /// Puts a replica in its place, which is not the first.
+    #[inline(never)]
+    fn insert_behind(&mut self, rank: u128, replica: u32) {
         let entry = (rank, replica);
-        if self.entries.back().is_none_or(|last| last.0 < rank) {
+        if self.entries.back().is_some_and(|last| last.0 < rank) {
             self.entries.push_back(entry);
-        } else if self.entries.front().is_none_or(|first| first.0 > rank) {
-            self.entries.push_front(entry);
         } else {
             let place = self.entries.partition_point(|other| other.0 < rank);
             self.entries.insert(place, entry);
@@ -33,7 +41,7 @@ impl Ranking {
     }
 
     /// Gives a replica another rank, or takes it in or out.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn relist(&mut self, old: Option<u128>, new: Option<u128>, replica: u32) {
         match (old, new) {
             (Some(old), Some(new)) => self.change(old, new),
@@ -44,17 +52,25 @@ impl Ranking {
     }
 
     /// Takes the replica of this rank out, if it is there.
-    #[inline(always)]
+    #[inline]
     pub(super) fn remove(&mut self, rank: u128) {
         if self.entries.front().is_some_and(|first| first.0 == rank) {
             self.entries.pop_front();
-        } else if let Ok(place) = self.search(rank) {
+        } else {
+            self.remove_behind(rank);
+        }
+    }
+
+    /// Takes the replica of this rank out, if it is there and not the first.
+    #[inline(never)]
+    fn remove_behind(&mut self, rank: u128) {
+        if let Ok(place) = self.search(rank) {
             self.entries.remove(place);
         }
     }
 
     /// Gives the replica of rank `old` the rank `new`, if it is there; only those between the two move.
-    #[inline]
+    #[inline(never)]
     pub(super) fn change(&mut self, old: u128, new: u128) {
         let Some(mut place) = self.place_of(old) else {
             return;
