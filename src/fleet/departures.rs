@@ -198,7 +198,7 @@ impl<P: Probe> Fleet<P> {
                 let (server, mut notes) = self.server_and_notes(replica);
                 server.executor.cancel(now, request, &mut notes);
                 self.account_replica(replica);
-                self.follow_entry(replica);
+                self.follow_drop(replica);
             }
             Place::Underway | Place::Ended => {}
         }

@@ -13,34 +13,13 @@ use crate::time::{Duration, Time};
 use std::hint::cold_path;
 
 impl<P: Probe> Fleet<P> {
-    /// A ready replica has nothing to do: its keep-alive counts from now.
-    #[inline(always)]
+    /// See [`become_idle`].
     pub(super) fn became_idle(&mut self, replica: u32) {
         let now = self.now();
         let server = &mut self.replicas[replica as usize];
         let own = &mut self.deployments[server.deployment as usize];
-        if server.is_evictable {
-            // By when it was idle before.
-            unlist(server, own, &mut self.pools);
-        }
-        server.idle_since = now;
-        server.expires_at = match &own.config.scaling.keep_alive {
-            KeepAlive::For(time) => {
-                now + Duration::from_secs(time.sample(&mut own.draws.keep_alive))
-            }
-            KeepAlive::Infinite => Time::MAX,
-        };
-        let hazard = own.config.losses.eviction_hazard;
-        server.evicted_at = if hazard > 0.0 {
-            cold_path();
-            let span =
-                Distribution::Exponential { mean: 1.0 / hazard }.sample(&mut own.draws.losses);
-            now + Duration::from_secs(span)
-        } else {
-            Time::MAX
-        };
-        update(now, replica, server, own, &mut self.pools);
-        self.arm_idle(replica);
+        let idle_at = become_idle(now, replica, server, own, &mut self.pools);
+        self.schedule_idle(replica, idle_at);
     }
 
     /// See [`update`].
@@ -58,17 +37,12 @@ impl<P: Probe> Fleet<P> {
         unlist(server, own, &mut self.pools);
     }
 
-    /// Keeps one idle event a place of the arena: it is pushed back when it fires early instead of being replaced at each
-    /// request or with each replica.
-    #[inline(always)]
-    fn arm_idle(&mut self, replica: u32) {
-        let server = self.replica(replica);
-        let at = server.expires_at.min(server.evicted_at);
-        if at == Time::MAX || server.idle_event.is_some_and(|pending| pending <= at) {
-            return;
+    /// Schedules a replica's idle event, if it needs one.
+    #[inline]
+    pub(super) fn schedule_idle(&mut self, replica: u32, at: Option<Time>) {
+        if let Some(at) = at {
+            self.schedule(at, Event::Idle { replica });
         }
-        server.idle_event = Some(at);
-        self.schedule(at, Event::Idle { replica });
     }
 
     /// An idle replica expires or is evicted, if it is still idle.
@@ -100,7 +74,8 @@ impl<P: Probe> Fleet<P> {
                 self.replica(replica).outstays = true;
                 self.deployment(deployment).keeps_expired = true;
             }
-            self.arm_idle(replica);
+            let again = arm_idle(self.replica(replica));
+            self.schedule_idle(replica, again);
         }
     }
 
@@ -134,6 +109,48 @@ impl<P: Probe> Fleet<P> {
         let server = &self.replicas[replica as usize];
         server.is_idle() && server.outstays
     }
+}
+
+/// A ready replica has nothing to do: its keep-alive counts from now. When its idle event is to be scheduled, if it needs one.
+#[inline(always)]
+pub(super) fn become_idle(
+    now: Time,
+    replica: u32,
+    server: &mut Replica,
+    own: &mut Deployment,
+    pools: &mut [Pool],
+) -> Option<Time> {
+    if server.is_evictable {
+        // By when it was idle before.
+        unlist(server, own, pools);
+    }
+    server.idle_since = now;
+    server.expires_at = match &own.config.scaling.keep_alive {
+        KeepAlive::For(time) => now + Duration::from_secs(time.sample(&mut own.draws.keep_alive)),
+        KeepAlive::Infinite => Time::MAX,
+    };
+    let hazard = own.config.losses.eviction_hazard;
+    server.evicted_at = if hazard > 0.0 {
+        cold_path();
+        let span = Distribution::Exponential { mean: 1.0 / hazard }.sample(&mut own.draws.losses);
+        now + Duration::from_secs(span)
+    } else {
+        Time::MAX
+    };
+    update(now, replica, server, own, pools);
+    arm_idle(server)
+}
+
+/// Keeps one idle event a place of the arena: it is pushed back when it fires early instead of being replaced at each request
+/// or with each replica. When a new one is to be scheduled.
+#[inline(always)]
+fn arm_idle(server: &mut Replica) -> Option<Time> {
+    let at = server.expires_at.min(server.evicted_at);
+    if at == Time::MAX || server.idle_event.is_some_and(|pending| pending <= at) {
+        return None;
+    }
+    server.idle_event = Some(at);
+    Some(at)
 }
 
 /// Notes what a replica does from now on, and lists it where requests look for one and, if it is idle, where starts look for

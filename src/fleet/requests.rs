@@ -4,12 +4,13 @@ use super::admission::Admitted;
 use super::config::{OverContext, Router, Rule};
 use super::departures::Refusal;
 use super::event::Event;
-use super::idle::update;
+use super::idle::{become_idle, update};
 use super::probe::{Origin, Probe};
 use super::record::{Client, Leaving, Notes, Place, Record};
 use super::replica::Replica;
 use super::{Fleet, Stage};
 use crate::batching::Job;
+use crate::calendar::Calendar;
 use crate::distribution::Distribution;
 use crate::request::Request;
 use crate::target::Target;
@@ -422,21 +423,16 @@ impl<P: Probe> Fleet<P> {
         };
         server.executor.push(now, &job, &mut notes);
         update(now, replica, server, own, &mut self.pools);
-        self.follow_entry(replica);
-    }
-
-    /// [`Fleet::follow`] where at most a request that can never fit may leave.
-    #[inline(always)]
-    pub(super) fn follow_entry(&mut self, replica: u32) {
         if !self.leaving.is_empty() {
-            self.drop_leaving();
+            return self.follow_drop(replica);
         }
-        self.rearm(replica);
+        rearm(now, replica, server, &mut self.calendar);
     }
 
+    /// [`Fleet::follow`] where at most a request that can never fit leaves.
     #[cold]
-    fn drop_leaving(&mut self) {
-        self.let_leave();
+    pub(super) fn follow_drop(&mut self, replica: u32) {
+        self.follow(replica);
     }
 
     /// A replica's executor does what is due, and begins its next batch if nothing else can happen at this instant.
@@ -507,7 +503,9 @@ impl<P: Probe> Fleet<P> {
     #[inline(always)]
     pub(super) fn follow(&mut self, replica: u32) -> bool {
         let has_ended = !self.leaving.is_empty() && self.let_leave();
-        self.rearm(replica);
+        let now = self.now();
+        let server = &mut self.replicas[replica as usize];
+        rearm(now, replica, server, &mut self.calendar);
         has_ended
     }
 
@@ -527,59 +525,72 @@ impl<P: Probe> Fleet<P> {
         true
     }
 
-    /// Keeps exactly one live event for a replica's executor.
-    #[inline(always)]
-    fn rearm(&mut self, replica: u32) {
-        let now = self.now();
-        let server = self.replica(replica);
-        let wake_at = server.executor.wake_at();
-        if wake_at == server.wake_at {
-            return;
-        }
-        server.wake_at = wake_at;
-        server.wake_generation = server.wake_generation.wrapping_add(1);
-        let generation = server.wake_generation;
-        let Some(at) = wake_at else {
-            return;
-        };
-        let event = if at == now {
-            Event::Begin {
-                replica,
-                generation,
-            }
-        } else {
-            Event::Work {
-                replica,
-                generation,
-            }
-        };
-        self.schedule(at, event);
-    }
-
     /// A replica may have room now, or nothing left to do.
     #[inline(always)]
     pub(super) fn freed(&mut self, replica: u32) {
-        let server = &self.replicas[replica as usize];
-        let (deployment, is_done) = (server.deployment, server.executor.is_idle());
-        match server.stage {
-            Stage::Ready => {
-                if !server.queue.is_empty() {
-                    cold_path();
-                    self.feed(replica);
-                }
-                if !self.deployments[deployment as usize].held.is_empty() {
-                    self.pull_for(deployment, replica);
-                }
-                if self.replica(replica).is_idle() {
-                    self.became_idle(replica);
-                } else {
-                    self.update(replica);
-                }
+        let now = self.now();
+        let server = &mut self.replicas[replica as usize];
+        let own = &mut self.deployments[server.deployment as usize];
+        if server.stage != Stage::Ready {
+            cold_path();
+            if server.stage == Stage::Draining && server.executor.is_idle() {
+                self.stop(replica);
             }
-            Stage::Draining if is_done => self.stop(replica),
-            _ => cold_path(),
+        } else if !server.queue.is_empty() || !own.held.is_empty() {
+            self.serve_waiting(replica);
+        } else if server.outstanding() == 0 {
+            let idle_at = become_idle(now, replica, server, own, &mut self.pools);
+            self.schedule_idle(replica, idle_at);
+        } else {
+            update(now, replica, server, own, &mut self.pools);
         }
     }
+
+    /// [`Fleet::freed`] where requests wait.
+    #[inline(never)]
+    fn serve_waiting(&mut self, replica: u32) {
+        let server = &self.replicas[replica as usize];
+        let deployment = server.deployment;
+        if !server.queue.is_empty() {
+            cold_path();
+            self.feed(replica);
+        }
+        if !self.deployments[deployment as usize].held.is_empty() {
+            self.pull_for(deployment, replica);
+        }
+        if self.replica(replica).is_idle() {
+            self.became_idle(replica);
+        } else {
+            self.update(replica);
+        }
+    }
+}
+
+/// Keeps exactly one live event for a replica's executor.
+#[inline(always)]
+fn rearm(now: Time, replica: u32, server: &mut Replica, calendar: &mut Calendar<Event>) {
+    let wake_at = server.executor.wake_at();
+    if wake_at == server.wake_at {
+        return;
+    }
+    server.wake_at = wake_at;
+    server.wake_generation = server.wake_generation.wrapping_add(1);
+    let generation = server.wake_generation;
+    let Some(at) = wake_at else {
+        return;
+    };
+    let event = if at == now {
+        Event::Begin {
+            replica,
+            generation,
+        }
+    } else {
+        Event::Work {
+            replica,
+            generation,
+        }
+    };
+    calendar.schedule(at, event.class(), event);
 }
 
 /// A drawn length as a whole number of tokens, at least one.
