@@ -5,7 +5,6 @@
 //! becomes a span; nothing else rounds.
 
 use std::fmt;
-use std::hint::cold_path;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
 /// Nanoseconds in a second.
@@ -78,22 +77,27 @@ impl Duration {
         Self(nanos)
     }
 
-    /// A span of `seconds`, rounded to the nearest nanosecond. Negative values give zero, values past 584 years the maximum.
+    /// A span of `seconds`, rounded to the nearest nanosecond, halves to the even one. Negative values give zero, values past 584
+    /// years the maximum.
     ///
     /// # Panics
     /// If `seconds` is not a number.
     #[inline]
     pub fn from_secs(seconds: f64) -> Self {
-        assert!(!seconds.is_nan(), "a span of NaN seconds");
-        let nanos = (seconds * NANOS as f64).max(0.0);
-        // What `round` gives, without a call: with the greatest number below a half, no sum rounds up to a whole number that is
-        // not the nearest. Where the value allows it, signed conversions are the quick ones.
-        let above = nanos + 0.5_f64.next_down();
-        if above >= i64::MAX as f64 {
-            cold_path();
-            return Self(nanos as u64);
+        // The last bit of a number between this one and its double stands for a whole one: a sum of the two is rounded to it.
+        const WHOLE: f64 = (1_u64 << 52) as f64;
+        let nanos = seconds * NANOS as f64;
+        if (0.0..WHOLE).contains(&nanos) {
+            return Self((nanos + WHOLE).to_bits() - WHOLE.to_bits());
         }
-        Self(above as i64 as u64)
+        Self::from_unusual(nanos)
+    }
+
+    /// Nanoseconds below zero or so many that they are whole.
+    #[cold]
+    fn from_unusual(nanos: f64) -> Self {
+        assert!(!nanos.is_nan(), "a span of NaN seconds");
+        Self(nanos as u64)
     }
 
     /// Nanoseconds in the span.
@@ -213,7 +217,7 @@ mod tests {
         ];
         for nanos in nanos.into_iter().flat_map(around) {
             let seconds = nanos / NANOS as f64;
-            let expected = (seconds * NANOS as f64).round() as u64;
+            let expected = (seconds * NANOS as f64).round_ties_even() as u64;
             assert_eq!(Duration::from_secs(seconds).as_nanos(), expected, "{nanos}");
         }
     }

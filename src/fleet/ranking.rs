@@ -4,7 +4,6 @@
 //! there are.
 
 use std::collections::VecDeque;
-use std::hint::cold_path;
 
 /// Replicas by ascending rank.
 #[derive(Clone, Debug, Default)]
@@ -102,15 +101,10 @@ impl Ranking {
         self.entries.binary_search_by_key(&rank, |entry| entry.0)
     }
 
-    /// The replica of the lowest rank for which `fits` holds: nearly always the first of all.
-    #[inline(always)]
-    pub(super) fn find(&self, fits: impl Fn(u32) -> bool) -> Option<u32> {
-        let (_, first) = *self.entries.front()?;
-        if fits(first) {
-            return Some(first);
-        }
-        cold_path();
-        self.iter().skip(1).find(|&replica| fits(replica))
+    /// The replica of the lowest rank.
+    #[inline]
+    pub(super) fn first(&self) -> Option<u32> {
+        self.entries.front().map(|&(_, replica)| replica)
     }
 
     /// The replicas, lowest rank first.

@@ -15,7 +15,18 @@ impl<P: Probe> Fleet<P> {
         {
             return Some(one);
         }
-        own.open.find(|replica| self.has_room(replica, request))
+        let first = own.open.first()?;
+        if self.has_room(first, request) {
+            return Some(first);
+        }
+        self.choose_behind(deployment, request)
+    }
+
+    /// The same where the first in the order has no room for this request.
+    #[cold]
+    fn choose_behind(&self, deployment: u32, request: u32) -> Option<u32> {
+        let mut behind = self.deployments[deployment as usize].open.iter().skip(1);
+        behind.find(|&replica| self.has_room(replica, request))
     }
 
     /// Where models share replicas: rather one that has the request's model than one that must switch.
@@ -28,7 +39,8 @@ impl<P: Probe> Fleet<P> {
         };
         let own = &self.deployments[deployment as usize];
         own.open
-            .find(|replica| has_model(replica) && self.has_room(replica, request))
+            .iter()
+            .find(|&replica| has_model(replica) && self.has_room(replica, request))
     }
 
     /// The ready replica whose own queue takes the next request. There is one.
