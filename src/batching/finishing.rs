@@ -29,9 +29,14 @@ impl Finishing {
             if is_there(next) {
                 return Some(*next);
             }
-            self.0.pop();
+            self.forget_next();
         }
         None
+    }
+
+    #[cold]
+    fn forget_next(&mut self) {
+        self.0.pop();
     }
 
     /// Takes what [`Finishing::next`] has just returned.

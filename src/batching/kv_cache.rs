@@ -42,7 +42,7 @@ impl KvCache {
     }
 
     /// Whole blocks in `tokens` tokens, and the rest.
-    #[inline]
+    #[inline(always)]
     fn split(&self, tokens: u64) -> (u64, u64) {
         if let Some(shift) = self.shift {
             (tokens >> shift, tokens & (self.block - 1))
@@ -82,7 +82,7 @@ impl KvCache {
     }
 
     /// Blocks that the decoding sequences need in addition for the `count` iterations from `clock` on.
-    #[inline]
+    #[inline(always)]
     pub(super) fn growth(&self, clock: u64, count: u64) -> u64 {
         match count {
             0 => 0,
@@ -91,6 +91,7 @@ impl KvCache {
         }
     }
 
+    #[inline(never)]
     fn growth_over(&self, clock: u64, count: u64) -> u64 {
         let (whole, rest) = self.split(count);
         let number = |tokens: u64| i32::try_from(tokens).unwrap_or(i32::MAX);
@@ -116,6 +117,7 @@ impl KvCache {
     }
 
     /// How many iterations from `clock` on fit, at most `limit`, when the first one has its blocks already.
+    #[inline(always)]
     pub(super) fn iterations(&self, clock: u64, limit: u64) -> u64 {
         let free = self.blocks - self.used;
         if self.decoding == 0 || (self.split(limit).0 + 1) * self.decoding <= free {
@@ -142,7 +144,7 @@ impl KvCache {
             .map(|sequences| u64::from(*sequences))
     }
 
-    #[inline]
+    #[inline(always)]
     fn phase(&self, clock: u64, context: u64) -> usize {
         let (_, rest) = self.split(clock);
         self.split(context + self.block - rest).1 as usize

@@ -215,7 +215,7 @@ impl Executor {
 
     /// Whether `job` would start at the next boundary if handed over now. Always true of an idle replica, and of
     /// a job that can never fit, so that it is dropped instead of waiting for ever. A job pushed without room is not lost: it waits at the replica.
-    #[inline]
+    #[inline(always)]
     pub fn has_room(&self, now: Time, job: &Job) -> bool {
         match self {
             Self::Slots(slots) => slots.has_room(),
@@ -228,7 +228,7 @@ impl Executor {
     }
 
     /// Hands `job` over.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, now: Time, job: &Job, steps: &mut impl Listener) {
         match self {
             Self::Slots(slots) => slots.push(now, job, steps),
@@ -254,7 +254,7 @@ impl Executor {
     }
 
     /// Does what is due. `now` must be `wake_at`.
-    #[inline]
+    #[inline(always)]
     pub fn run(&mut self, now: Time, steps: &mut impl Listener) {
         debug_assert_eq!(self.wake_at(), Some(now), "run at another time");
         match self {

@@ -62,6 +62,7 @@ impl Segment {
     }
 
     /// How much later than `end` it really ends (s).
+    #[inline(always)]
     pub(super) fn carry(&self) -> f64 {
         self.offset(self.count) - self.end.since(self.start).as_secs()
     }
@@ -73,12 +74,13 @@ impl Segment {
     }
 
     /// Number of the first boundary at or after `now`, which lies in the segment.
+    #[inline(always)]
     pub(super) fn next_boundary(&self, now: Time) -> u64 {
         let offset = now.saturating_since(self.start).as_secs();
         // The positive root of T_k = offset, in the form that neither cancels nor divides by a vanishing beta.
         let linear = self.alpha - self.beta / 2.0;
         let root = 2.0 * offset / (linear + (linear * linear + 2.0 * self.beta * offset).sqrt());
-        let mut k = (root.ceil() as u64).clamp(1, self.count);
+        let mut k = (root.ceil() as u64).max(1).min(self.count);
         while k > 1 && self.boundary(k - 1) >= now {
             k -= 1;
         }

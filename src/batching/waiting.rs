@@ -19,7 +19,7 @@ impl<T> Default for Waiting<T> {
 
 impl<T> Waiting<T> {
     /// Queues behind equals.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, rank: u8, job: T) -> usize {
         let last = self.entries.back();
         if last.is_none_or(|(other, _)| *other >= rank) {

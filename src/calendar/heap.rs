@@ -80,6 +80,12 @@ impl<E: Copy> Heap<E> {
             self.is_root_taken = false;
             self.remove_root();
         }
+        self.peek()
+    }
+
+    /// The event of the least key, where none has just been taken.
+    #[inline]
+    pub(super) fn peek(&self) -> Option<Entry<E>> {
         if self.len == 0 {
             return None;
         }
@@ -99,7 +105,7 @@ impl<E: Copy> Heap<E> {
         self.entries.drain(..).take(len).skip(skipped)
     }
 
-    #[inline]
+    #[inline(always)]
     fn remove_root(&mut self) {
         self.len -= 1;
         let (key, event) = self.entries[self.len];

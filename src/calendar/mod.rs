@@ -161,7 +161,7 @@ impl<E: Copy> Calendar<E> {
             return first;
         }
         self.refill();
-        self.soon.first()
+        self.soon.peek()
     }
 
     /// Pours the next bucket into the heap.

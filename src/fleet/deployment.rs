@@ -240,7 +240,7 @@ impl Deployment {
     }
 
     /// Brings the integrals up to `now`; to be called before anything they depend on changes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn account(&mut self, now: Time) {
         let span = now.since(self.accounted);
         if span == Duration::ZERO {
@@ -261,7 +261,7 @@ impl Deployment {
     }
 
     /// A request is at the door.
-    #[inline]
+    #[inline(always)]
     pub(super) fn arrives(&mut self, now: Time, wakes: bool) {
         self.change_in_system(now, wakes, 1);
         self.ledger.arrived += 1;
@@ -288,7 +288,7 @@ impl Deployment {
     }
 
     /// Changes the number of requests in the system.
-    #[inline]
+    #[inline(always)]
     pub(super) fn change_in_system(&mut self, now: Time, wakes: bool, change: i32) {
         self.account(now);
         self.in_system = self.in_system.saturating_add_signed(change);

@@ -22,7 +22,7 @@ impl<P: Probe> Fleet<P> {
         &mut self.records[request as usize]
     }
 
-    #[inline]
+    #[inline(always)]
     fn new_record(&mut self, record: Record) -> u32 {
         let place = if let Some(place) = self.free_records.pop() {
             self.records[place as usize].renew(record);

@@ -64,6 +64,7 @@ impl Residents {
     }
 
     /// Whether a request for `model` could be taken now, perhaps by a switch.
+    #[inline(always)]
     pub(super) fn has_room(&self, model: u32) -> bool {
         let may_come =
             || self.here.len() < self.places || self.here.iter().any(|other| other.requests == 0);
@@ -104,7 +105,7 @@ impl Residents {
 
 impl Replica {
     /// Whether it would take a request of this kind at once, perhaps by a switch.
-    #[inline]
+    #[inline(always)]
     pub(super) fn has_room(&self, now: Time, record: &super::record::Record) -> bool {
         self.executor.has_room(now, &record.job)
             && self

@@ -166,7 +166,7 @@ impl Arrivals {
     }
 
     /// The next arrival of a random process.
-    #[inline]
+    #[inline(always)]
     fn drawn(&mut self) -> Option<Time> {
         let work = self.work();
         self.at = self.consume(work)?;
@@ -299,7 +299,7 @@ impl Arrivals {
 impl Iterator for Arrivals {
     type Item = Time;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Time> {
         match &self.process.pattern {
             Pattern::Renewal { .. } | Pattern::Mmpp { .. } => self.drawn(),

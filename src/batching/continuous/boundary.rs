@@ -1,7 +1,7 @@
 //! What an iteration's end does.
 
 use super::sequence::Sequence;
-use super::{Continuous, Phase};
+use super::{Continuous, Phase, Sure};
 use crate::batching::finishing::Finish;
 use crate::batching::segment::Segment;
 use crate::batching::{Listener, Step};
@@ -10,13 +10,18 @@ use crate::time::Time;
 impl Continuous {
     /// Goes to where the replica is by now, if it has slept through a boundary, and forgets what was sure, because somebody comes
     /// or goes.
+    #[inline]
     pub(super) fn catch_up(&mut self, now: Time) {
         let (Some(sure), Phase::Iterating(segment)) = (self.sure.take(), self.phase) else {
             return;
         };
-        if segment.end() > now {
-            return;
+        if segment.end() <= now {
+            self.wake(now, segment, sure);
         }
+    }
+
+    #[inline(never)]
+    fn wake(&mut self, now: Time, segment: Segment, sure: Sure) {
         self.end_segment(segment);
         self.phase = if segment.end() == now {
             Phase::Boundary(now)
@@ -27,6 +32,7 @@ impl Continuous {
         };
     }
 
+    #[inline(always)]
     pub(super) fn end_segment(&mut self, segment: Segment) {
         self.ended = (segment.end(), segment.carry());
         self.advance(segment.count());
@@ -34,6 +40,7 @@ impl Continuous {
     }
 
     /// Counts `count` iterations of the current batch.
+    #[inline(always)]
     fn advance(&mut self, count: u64) {
         let tokens = u64::from(self.decoding) * count;
         self.kv.take(self.kv.growth(self.clock + 1, count - 1));
@@ -45,16 +52,27 @@ impl Continuous {
     }
 
     /// Prompts advance by their chunks; a complete one gives a token and begins to decode.
+    #[inline(always)]
     fn complete_chunks(&mut self) {
         if std::mem::take(&mut self.chunks) == 0 {
             return;
         }
-        let mut prefilling = std::mem::take(&mut self.prefilling);
-        prefilling.retain(|slot| !self.complete_chunk(*slot));
-        self.prefilling = prefilling;
+        // Budget is given in this order, so behind the first that stays incomplete nobody got any.
+        let mut complete = 0;
+        while let Some(&slot) = self.prefilling.get(complete)
+            && self.complete_chunk(slot)
+        {
+            complete += 1;
+        }
+        if complete == self.prefilling.len() {
+            self.prefilling.clear();
+        } else {
+            self.prefilling.drain(..complete);
+        }
     }
 
     /// A prompt advances by its chunk; whether it is complete.
+    #[inline(always)]
     fn complete_chunk(&mut self, slot: u32) -> bool {
         let sequence = &mut self.sequences[slot as usize];
         let tokens = std::mem::take(&mut sequence.chunk);
@@ -69,6 +87,7 @@ impl Continuous {
         is_complete
     }
 
+    #[inline(always)]
     pub(super) fn begin_decoding(&mut self, slot: u32) {
         let sequence = &mut self.sequences[slot as usize];
         sequence.decoding = true;
@@ -84,6 +103,7 @@ impl Continuous {
     }
 
     /// Lets the sequences go that have all their tokens.
+    #[inline(always)]
     pub(super) fn finish(&mut self, now: Time, steps: &mut impl Listener) {
         while let Some(next) = self.next_finish()
             && next.clock() == self.clock
@@ -108,7 +128,7 @@ impl Continuous {
     }
 
     /// The earliest finish.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_finish(&mut self) -> Option<Finish> {
         let sequences = &self.sequences;
         self.finishing.next(|finish| {

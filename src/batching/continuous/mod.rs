@@ -148,6 +148,7 @@ impl Continuous {
 
     /// Whether a place and blocks for the prompt are free besides those that waiting jobs will take. In the middle of a
     /// segment the blocks are those of its start. A job that can never fit has room to be dropped.
+    #[inline(always)]
     pub(super) fn has_room(&self, now: Time, job: &Job) -> bool {
         let jobs = self.sequences.len() + self.waiting.len();
         let begun = self.sure.filter(|sure| sure.segment.start() < now);
@@ -158,6 +159,7 @@ impl Continuous {
             || job.tokens() > self.config.most_tokens()
     }
 
+    #[inline(never)]
     pub(super) fn push(&mut self, now: Time, job: &Job, steps: &mut impl Listener) {
         debug_assert!(
             job.cached_tokens <= job.prompt_tokens && job.output_tokens > 0,
@@ -182,6 +184,7 @@ impl Continuous {
         }
     }
 
+    #[inline(always)]
     pub(super) fn wake_at(&self) -> Option<Time> {
         match self.phase {
             Phase::Idle => None,
@@ -190,6 +193,7 @@ impl Continuous {
         }
     }
 
+    #[inline(never)]
     pub(super) fn run(&mut self, now: Time, steps: &mut impl Listener) {
         if !matches!(self.phase, Phase::Iterating(_)) {
             return self.plan(now, steps);
@@ -314,6 +318,7 @@ impl Continuous {
 /// Where the owner's calls meet an iteration.
 impl Continuous {
     /// Ends the segment at the next boundary if the first waiting job can join there.
+    #[inline(always)]
     fn cut_to_admit(&mut self, now: Time, segment: Segment) {
         let Some(first) = self.waiting.front() else {
             return;
@@ -332,6 +337,7 @@ impl Continuous {
         }
     }
 
+    #[inline(always)]
     fn cut(&mut self, mut segment: Segment, count: u64) {
         if count < segment.count() {
             segment.cut(count);
@@ -347,6 +353,7 @@ impl Continuous {
     }
 
     /// Blocks that a job needs to join.
+    #[inline(always)]
     fn blocks_to_join(&self, held: &Held) -> u64 {
         self.kv.blocks_for(u64::from(held.prompt()))
     }

@@ -12,6 +12,7 @@ use std::cmp::Reverse;
 type FirstTokens = SmallVec<[u32; 8]>;
 
 impl Continuous {
+    #[inline(always)]
     pub(super) fn plan(&mut self, now: Time, steps: &mut impl Listener) {
         self.grow(now, steps);
         let mut first_tokens = FirstTokens::new();
@@ -33,6 +34,7 @@ impl Continuous {
     }
 
     /// Gives each decoding sequence the blocks of its next token, preempting as long as there are too few.
+    #[inline(always)]
     fn grow(&mut self, now: Time, steps: &mut impl Listener) {
         let mut blocks = self.kv.growth(self.clock, 1);
         while !self.kv.fits(blocks) {
@@ -65,6 +67,7 @@ impl Continuous {
     }
 
     /// Lets the first waiting job join if there are a place and blocks.
+    #[inline(always)]
     fn admit(&mut self, now: Time, steps: &mut impl Listener) -> Option<u32> {
         let blocks = self.blocks_to_join(self.waiting.front()?);
         if self.sequences.len() >= self.config.max_sequences as usize || !self.kv.fits(blocks) {
@@ -98,6 +101,7 @@ impl Continuous {
     }
 
     /// Computes as much of a prompt as `budget` allows. Returns the tokens taken.
+    #[inline(always)]
     fn add_chunk(&mut self, slot: u32, budget: u32, first_tokens: &mut FirstTokens) -> u32 {
         let sequence = &mut self.sequences[slot as usize];
         let missing = sequence.held.prompt() - sequence.computed;
@@ -113,6 +117,7 @@ impl Continuous {
     }
 
     /// Starts the iterations of the batch as it is now.
+    #[inline(always)]
     fn start(&mut self, now: Time, first_tokens: &[u32], steps: &mut impl Listener) {
         if self.sequences.is_empty() {
             debug_assert!(self.waiting.len() == 0, "an empty replica lets jobs wait");
@@ -149,6 +154,7 @@ impl Continuous {
     }
 
     /// What follows an iteration that completes all prompts, if nobody can join, leave or run out of blocks at its end.
+    #[inline(always)]
     fn look_ahead(&mut self, now: Segment) -> Option<Sure> {
         let is_alone = self.waiting.len() == 0 && self.cancelled == 0;
         if !is_alone || self.chunks == 0 || self.chunks < self.prefilling.len() {
@@ -189,6 +195,7 @@ impl Continuous {
     }
 
     /// Time of a pass with the chunks (s); what each costs by itself is entered in its sequence's account.
+    #[inline(always)]
     fn pass_s(&mut self) -> f64 {
         let mut pass = SmallVec::<[PromptChunk; 8]>::new();
         for &slot in &self.prefilling {
@@ -207,6 +214,7 @@ impl Continuous {
     }
 
     /// Number of iterations until somebody finishes, blocks are missing, or a chunk ends.
+    #[inline(always)]
     fn iterations_unchanged(&mut self) -> u64 {
         match self.next_finish() {
             Some(next) if self.chunks == 0 => {
@@ -225,6 +233,7 @@ struct Batch {
 }
 
 /// `count` iterations of a batch, each of `base_s` and the time to read the context (s).
+#[inline(always)]
 fn segment(
     start: Time,
     carry: f64,
