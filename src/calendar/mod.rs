@@ -117,7 +117,9 @@ impl<E: Copy> Calendar<E> {
     /// If `at` lies in the past.
     #[inline]
     pub fn schedule(&mut self, at: Time, class: u8, event: E) {
-        assert!(at >= self.now, "an event at {at}, before {}", self.now);
+        if at < self.now {
+            is_past(at, self.now);
+        }
         let key = Key {
             at: at.as_nanos(),
             order: u64::from(class) << SEQUENCE_BITS | self.sequence,
@@ -194,6 +196,11 @@ impl<E: Copy> Calendar<E> {
         // Where many are due at once, no bucket is narrow enough.
         self.crowd = FEW.max(4 * self.soon.len());
     }
+}
+
+#[cold]
+fn is_past(at: Time, now: Time) -> ! {
+    panic!("an event at {at}, before {now}")
 }
 
 impl<E: Copy> Default for Calendar<E> {
