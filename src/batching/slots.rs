@@ -138,10 +138,6 @@ impl Slots {
         }
     }
 
-    #[expect(
-        clippy::inline_always,
-        reason = "a call costs a quarter of what it does"
-    )]
     #[inline(always)]
     fn start(&mut self, now: Time, job: &Job, steps: &mut impl Listener) {
         let first = now + job.prefill;

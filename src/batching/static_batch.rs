@@ -149,7 +149,7 @@ impl Static {
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.end.is_none() && self.waiting.len() == 0
+        self.end.is_none() && self.waiting.is_empty()
     }
 
     pub(super) fn counters(&self) -> Counters {

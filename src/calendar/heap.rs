@@ -56,7 +56,6 @@ impl<E: Copy> Heap<E> {
     }
 
     /// Adds an event; how many there are then, if more places are in use than before.
-    #[expect(clippy::inline_always, reason = "part of the calendar's one hot place")]
     #[inline(always)]
     pub(super) fn push(&mut self, entry: Entry<E>) -> Option<usize> {
         if self.is_root_taken {
@@ -132,7 +131,6 @@ impl<E: Copy> Heap<E> {
     }
 
     /// Puts an entry where it belongs on the way from the root down.
-    #[expect(clippy::inline_always, reason = "part of the calendar's one hot place")]
     #[inline(always)]
     fn sift_down(&mut self, key: Key, event: E) {
         let entries = self.entries.as_mut_slice();

@@ -7,6 +7,11 @@
 //! unsorted in buckets of time (a calendar queue, R. Brown 1988, in front of a heap, as in the ladder queue of Tang, Goh and
 //! Thng 2005), and a bucket is poured into the heap when its time has come. Which events lie where decides about speed alone.
 
+#![expect(
+    clippy::inline_always,
+    reason = "the heap is the one hot place of a simulation"
+)]
+
 mod heap;
 mod later;
 

@@ -193,13 +193,7 @@ impl<P: Probe> Fleet<P> {
                 .replica(replica)
                 .queue
                 .retain(|&other| other != request),
-            Place::Running(replica) => {
-                let now = self.now();
-                let (server, mut notes) = self.server_and_notes(replica);
-                server.executor.cancel(now, request, &mut notes);
-                self.account_replica(replica);
-                self.follow_drop(replica);
-            }
+            Place::Running(replica) => self.cancel(replica, request),
             Place::Underway | Place::Ended => {}
         }
     }

@@ -1,8 +1,8 @@
 //! A request in the fleet, from the client's sending to its learning the end.
 
-use super::probe::{Origin, Parts, Probe, RequestTrace};
+use super::probe::{Origin, Parts, RequestTrace};
 use super::replica::{Replica, StartTimes};
-use crate::batching::{Job, Listener, Step};
+use crate::batching::Job;
 use crate::observation::{Observation, Outcome};
 use crate::request::{EndpointId, RequestId};
 use crate::time::{Duration, Time};
@@ -69,40 +69,6 @@ pub(super) enum Place {
     Ended,
 }
 
-/// A request that has left its replica.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Leaving {
-    /// Answered in full.
-    Finished(u32),
-    /// It can never fit there.
-    Dropped(u32),
-}
-
-/// Where an executor's steps are written down. Ends touch more than the request: they wait until the executor is done.
-pub(super) struct Notes<'a, P> {
-    pub(super) records: &'a mut [Record],
-    pub(super) probe: &'a mut P,
-    pub(super) leaving: &'a mut Vec<Leaving>,
-}
-
-impl<P: Probe> Listener for Notes<'_, P> {
-    #[inline(always)]
-    fn hear(&mut self, step: Step) {
-        match step {
-            Step::Joined { key, at } => self.records[key as usize].join(at),
-            Step::FirstToken { key, at, prefill } => {
-                let record = &mut self.records[key as usize];
-                record.give_first_token(at, prefill);
-                let reaches = at + record.downlink();
-                self.probe.first_token(record.origin, at, reaches);
-            }
-            Step::Finished { key, .. } => self.leaving.push(Leaving::Finished(key)),
-            Step::Dropped { key, .. } => self.leaving.push(Leaving::Dropped(key)),
-            Step::Preempted { .. } => {}
-        }
-    }
-}
-
 impl Record {
     #[inline]
     pub(super) fn fresh(origin: Origin, deployment: u32, wakes: bool, now: Time, job: Job) -> Self {
@@ -162,7 +128,7 @@ impl Record {
 
     /// Work on it begins, or begins again.
     #[inline(always)]
-    fn join(&mut self, at: Time) {
+    pub(super) fn join(&mut self, at: Time) {
         if self.joined.is_none() {
             self.joined = Some(at);
             self.queue += at.since(self.admitted);
@@ -171,7 +137,7 @@ impl Record {
 
     /// Its first token leaves the replica at `at`.
     #[inline(always)]
-    fn give_first_token(&mut self, at: Time, prefill: Duration) {
+    pub(super) fn give_first_token(&mut self, at: Time, prefill: Duration) {
         self.first_token = Some(at);
         let since_joined = at.since(self.joined.unwrap_or(self.admitted));
         self.prefill = prefill.min(since_joined);

@@ -6,6 +6,11 @@
 //! A closed loop has no rate: its clients come back when they are answered, so their owner asks [`Arrivals::think`]. A trace is
 //! replayed as it was ([`replay`](super::replay)), without a curve.
 
+#![expect(
+    clippy::inline_always,
+    reason = "every request is one: a call costs as much as the arrival"
+)]
+
 use super::curve::Curve;
 use super::replay::{Replay, Replaying, Row};
 use crate::distribution::Distribution;

@@ -120,7 +120,7 @@ impl Continuous {
     #[inline(always)]
     fn start(&mut self, now: Time, first_tokens: &[u32], steps: &mut impl Listener) {
         if self.sequences.is_empty() {
-            debug_assert!(self.waiting.len() == 0, "an empty replica lets jobs wait");
+            debug_assert!(self.waiting.is_empty(), "an empty replica lets jobs wait");
             self.phase = Phase::Idle;
             return;
         }
@@ -156,7 +156,7 @@ impl Continuous {
     /// What follows an iteration that completes all prompts, if nobody can join, leave or run out of blocks at its end.
     #[inline(always)]
     fn look_ahead(&mut self, now: Segment) -> Option<Sure> {
-        let is_alone = self.waiting.len() == 0 && self.cancelled == 0;
+        let is_alone = self.waiting.is_empty() && self.cancelled == 0;
         if !is_alone || self.chunks == 0 || self.chunks < self.prefilling.len() {
             return None;
         }
